@@ -1,0 +1,181 @@
+package conformance
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"deduplab/strategies"
+	"deduplab/stream"
+)
+
+// recorded says which of the lab's strategies a recorded id is.
+type recorded struct {
+	strategy string
+	params   map[string]string
+	// rowNumber says that the query keeps the row number, which is always 1.
+	rowNumber bool
+	// toChangelog says that the query is wrapped in TO_CHANGELOG.
+	toChangelog bool
+	// watermarkColumn says that the query puts out the key, the event time and CURRENT_WATERMARK as wm.
+	watermarkColumn bool
+}
+
+type params = map[string]string
+
+// ids maps the ids of the recordings to strategies and parameters.
+var ids = map[string]recorded{
+	"pk-not-enforced":          {strategy: "pk-not-enforced"},
+	"pk-not-enforced-distinct": {strategy: "select-distinct"},
+
+	"select-distinct":      {strategy: "select-distinct"},
+	"select-distinct-hint": {strategy: "select-distinct"},
+	"select-distinct-key":  {strategy: "select-distinct-key"},
+
+	"rowtime-asc":               {strategy: "rowtime-asc"},
+	"rowtime-asc-rn":            {strategy: "rowtime-asc", rowNumber: true},
+	"rowtime-desc":              {strategy: "rowtime-desc"},
+	"rowtime-desc-rn":           {strategy: "rowtime-desc", rowNumber: true},
+	"rowtime-desc-to-changelog": {strategy: "rowtime-desc", toChangelog: true},
+
+	"proctime-asc":  {strategy: "proctime-asc"},
+	"proctime-desc": {strategy: "proctime-desc"},
+
+	"nontime-key-asc":        {strategy: "nontime", params: params{"order_by": "order_id asc"}},
+	"nontime-key-desc":       {strategy: "nontime", params: params{"order_by": "order_id desc"}},
+	"nontime-price-asc":      {strategy: "nontime", params: params{"order_by": "price asc"}},
+	"nontime-price-asc-rn":   {strategy: "nontime", params: params{"order_by": "price asc"}, rowNumber: true},
+	"nontime-price-desc":     {strategy: "nontime", params: params{"order_by": "price desc"}},
+	"nontime-price-desc-rn":  {strategy: "nontime", params: params{"order_by": "price desc"}, rowNumber: true},
+	"nontime-price-key-asc":  {strategy: "nontime", params: params{"order_by": "price asc, order_id asc"}},
+	"nontime-price-key-desc": {strategy: "nontime", params: params{"order_by": "price desc, order_id desc"}},
+	"rowtime-asc-tiebreak":   {strategy: "nontime", params: params{"order_by": "created_at asc, price asc"}},
+	"rowtime-desc-tiebreak":  {strategy: "nontime", params: params{"order_by": "created_at desc, price desc"}},
+
+	"nontime-to-changelog":            {strategy: "nontime-to-changelog", params: params{"order_by": "order_id asc"}},
+	"nontime-to-changelog-price-asc":  {strategy: "nontime-to-changelog", params: params{"order_by": "price asc"}},
+	"nontime-to-changelog-price-desc": {strategy: "nontime-to-changelog", params: params{"order_by": "price desc"}},
+
+	"ptf": {strategy: "ptf"},
+
+	"keyed-process":             {strategy: "keyed-process"},
+	"keyed-process-side-output": {strategy: "keyed-process", params: params{"side_output": "true"}},
+	"keyed-process-ttl":         {strategy: "keyed-process", params: params{"ttl": "2h"}},
+	"keyed-process-timer":       {strategy: "keyed-process", params: params{"timer": "10m"}},
+	"keyed-process-timer-on-first": {strategy: "keyed-process",
+		params: params{"timer": "10m", "timer_on": "first"}},
+	"keyed-process-timer-side-output": {strategy: "keyed-process",
+		params: params{"timer": "10m", "side_output": "true"}},
+
+	"tumble-agg":            {strategy: "tumble-agg"},
+	"window-dedup":          {strategy: "window-dedup"},
+	"window-dedup-desc":     {strategy: "window-dedup", params: params{"keep": "last"}},
+	"window-topn-price-asc": {strategy: "window-topn", params: params{"order_by": "price asc"}},
+
+	"late-dlq":      {strategy: "late-dlq", params: params{"main": "none", "branch": "dlq"}},
+	"late-dlq-main": {strategy: "late-dlq", params: params{"main": "none"}},
+	"late-dlq-main-no-null-check": {strategy: "late-dlq",
+		params: params{"main": "none", "null_check": "false"}},
+	"late-dlq-value": {strategy: "pass-through", watermarkColumn: true},
+
+	// A STATE_TTL hint on Rank and Deduplicate is silently ignored.
+	"hint-inner-rank-price-asc": {strategy: "nontime", params: params{"order_by": "price asc"}},
+	"hint-rank-price-asc":       {strategy: "nontime", params: params{"order_by": "price asc"}},
+	"hint-rank-key-asc":         {strategy: "nontime", params: params{"order_by": "order_id asc"}},
+	"hint-inner-rowtime-asc":    {strategy: "rowtime-asc"},
+	"hint-rowtime-asc":          {strategy: "rowtime-asc"},
+	"hint-inner-rowtime-desc":   {strategy: "rowtime-desc"},
+	"hint-rowtime-desc":         {strategy: "rowtime-desc"},
+	"hint-proctime-asc":         {strategy: "proctime-asc"},
+}
+
+var (
+	sizePattern     = regexp.MustCompile(`TUMBLE\(.*INTERVAL '(\d+)' (SECOND|MINUTE|HOUR|DAY)\)`)
+	hintPattern     = regexp.MustCompile(`STATE_TTL\('[^']*' = '([^']*)'\)`)
+	upsertPattern   = regexp.MustCompile(`^upsert \(PRIMARY KEY \((.*)\) NOT ENFORCED\)$`)
+	intervalLetters = map[string]string{"SECOND": "s", "MINUTE": "m", "HOUR": "h", "DAY": "d"}
+)
+
+// plan finds the strategy of a case and plans it for the case's options and consumer.
+func (c *Case) plan(schema stream.Schema) (recorded, strategies.Plan, error) {
+	fail := func(format string, args ...any) (recorded, strategies.Plan, error) {
+		return recorded{}, strategies.Plan{}, fmt.Errorf("%s: "+format, append([]any{c.File}, args...)...)
+	}
+	id, ok := ids[c.Strategy]
+	if !ok {
+		known := make([]string, 0, len(ids))
+		for name := range ids {
+			known = append(known, name)
+		}
+		slices.Sort(known)
+		return fail("unknown strategy %q%s", c.Strategy, stream.DidYouMean(c.Strategy, known))
+	}
+	strategy, _ := strategies.Lookup(id.strategy)
+	given := params{}
+	for name, value := range id.params {
+		given[name] = value
+	}
+	takes := func(name string) bool {
+		return slices.ContainsFunc(strategy.Params, func(p strategies.Param) bool { return p.Name == name })
+	}
+	if c.SQL != nil {
+		if m := sizePattern.FindStringSubmatch(*c.SQL); m != nil && takes("size") {
+			given["size"] = m[1] + intervalLetters[m[2]]
+		}
+		if m := hintPattern.FindStringSubmatch(*c.SQL); m != nil && takes("hint") {
+			given["hint"] = strings.ReplaceAll(m[1], " ", "")
+		}
+	}
+	job := strategies.Job{Schema: schema}
+	for option, value := range c.Config {
+		switch option {
+		case "table.exec.state.ttl":
+			// Windows ignore it, and the hint of a process table function wins over it.
+			if takes("ttl") && id.strategy != "ptf" {
+				given["ttl"] = optionDuration(value)
+			}
+		case "table.exec.rank.topn-cache-size":
+			if takes("cache") {
+				given["cache"] = value
+			}
+		case "table.optimizer.agg-phase-strategy":
+			if value == "ONE_PHASE" && takes("phases") {
+				given["phases"] = "one"
+			}
+		case "table.exec.deduplicate.insert-update-after-sensitive-enabled":
+			job.InsertInsensitive = value == "false"
+		case "table.exec.mini-batch.enabled", "table.exec.mini-batch.allow-latency", "table.exec.mini-batch.size",
+			"table.exec.deduplicate.mini-batch.compact-changes-enabled":
+			return fail("option %s: the lab does not run mini-batch yet", option)
+		default:
+			return fail("unknown option %s", option)
+		}
+	}
+	switch {
+	case c.Consumer == "append":
+		job.Sink = strategies.Append
+	case upsertPattern.MatchString(c.Consumer):
+		job.Sink = strategies.Upsert
+	case c.Consumer != "retract" && c.Consumer != "datastream":
+		return fail("unknown consumer %q: expected retract, append, datastream or upsert (PRIMARY KEY (...) NOT ENFORCED)",
+			c.Consumer)
+	}
+	args, faults := strategy.Resolve(given, schema)
+	if len(faults) > 0 {
+		return fail("%v", faults[0])
+	}
+	if id.toChangelog {
+		retracting := job
+		retracting.Sink = strategies.Retract
+		return id, strategies.ToChangelog(strategy.Plan(args, retracting), job), nil
+	}
+	plan := strategy.Plan(args, job)
+	return id, plan, nil
+}
+
+// optionDuration turns a Flink duration such as "2 h" or "100 ms" into the lab's spelling.
+func optionDuration(value string) string {
+	value = strings.ReplaceAll(value, " ", "")
+	return strings.Replace(value, "min", "m", 1)
+}

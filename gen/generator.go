@@ -1,0 +1,340 @@
+package gen
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"deduplab/stream"
+)
+
+// generator is a generated workload. Whatever concerns an origin is indexed by its number, 0 for originals.
+type generator struct {
+	spec    Spec
+	schema  stream.Schema
+	columns []column   // one a field
+	sources [][]source // by origin and field; a copy shares the source of each field that it does not change
+	keys    []int      // the fields of the key
+	// partitionBy is the field that picks the partition, -1 for the key.
+	partitionBy int
+
+	transport  sampler
+	transports []source // by origin
+	outages    []outage
+	rules      []rule // origin i+1 is rule i
+	// unique says that a field tells the events apart, so that rows of two events are never equal.
+	unique bool
+
+	timeline *timeline
+}
+
+// rule is a Duplicate made ready.
+type rule struct {
+	where   *Where
+	field   int // that where compares
+	chance  chance
+	picks   source
+	delay   sampler
+	delays  source
+	restamp bool
+	newKey  bool
+	redrawn []int // fields that are drawn anew
+}
+
+// outage is an Outage made ready: rows of the partition sent from on arrive on a line that starts at end.
+type outage struct {
+	partition int
+	from, end stream.Time
+	slope     uint64 // milliseconds of delivery a millisecond of sending, in units of 2^-32
+}
+
+// New makes a generated workload: a function of the spec and the seed alone. The error joins all faults of the spec.
+func New(spec Spec, seed uint64) (Workload, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	g := &generator{spec: spec, partitionBy: -1, transport: newSampler(spec.Transport)}
+	for i, f := range spec.Fields {
+		g.columns = append(g.columns, newColumn(f))
+		g.schema.Columns = append(g.schema.Columns, f.column())
+		g.unique = g.unique || f.UUID
+		if f.Name == spec.PartitionBy {
+			g.partitionBy = i
+		}
+	}
+	g.schema.Event = len(g.schema.Columns)
+	g.schema.Columns = append(g.schema.Columns, stream.Column{Name: spec.EventTime.Field, Type: stream.Timestamp})
+	for _, name := range spec.Key {
+		g.keys = append(g.keys, g.schema.Index(name))
+	}
+	g.schema.Key = slices.Clone(g.keys)
+
+	g.addOrigin(seed, nil)
+	for i, d := range spec.Duplicates {
+		purpose := fmt.Sprintf("duplicate %d: ", i)
+		r := rule{
+			where:   d.Where,
+			chance:  newChance(d.Rate),
+			picks:   newSource(seed, purpose+"rate"),
+			delay:   newSampler(d.Delay),
+			delays:  newSource(seed, purpose+"delay"),
+			restamp: d.Restamp,
+			newKey:  d.NewID,
+		}
+		if d.Where != nil {
+			r.field = g.schema.Index(d.Where.Field)
+		}
+		for f, field := range spec.Fields {
+			newID := d.NewID && field.UUID && slices.Contains(g.keys, f)
+			if newID || slices.Contains(d.Change, field.Name) {
+				r.redrawn = append(r.redrawn, f)
+			}
+		}
+		g.rules = append(g.rules, r)
+		g.addOrigin(seed, r.redrawn)
+	}
+	for _, o := range spec.Outage {
+		share := spec.Rate / float64(spec.Partitions)
+		slope := uint64(math.Round(math.Ldexp(share/o.Flush, 32)))
+		g.outages = append(g.outages, outage{o.Partition, o.From, o.From + o.For, slope})
+	}
+	g.timeline = newTimeline(spec, seed, g.partition)
+	return g, nil
+}
+
+// column describes the field as a column.
+func (f Field) column() stream.Column {
+	switch {
+	case f.Int != nil:
+		return stream.Column{Name: f.Name, Type: stream.Int}
+	case f.Decimal != nil:
+		return stream.Column{Name: f.Name, Type: stream.Decimal, Scale: 2}
+	}
+	return stream.Column{Name: f.Name, Type: stream.String}
+}
+
+// addOrigin makes the random streams of the next origin, whose rows draw some fields anew.
+func (g *generator) addOrigin(seed uint64, redrawn []int) {
+	origin := len(g.sources)
+	sources := make([]source, len(g.columns))
+	for f, field := range g.spec.Fields {
+		if origin > 0 && !slices.Contains(redrawn, f) {
+			sources[f] = g.sources[0][f]
+			continue
+		}
+		sources[f] = newSource(seed, fmt.Sprintf("field %s of origin %d", field.Name, origin))
+	}
+	g.sources = append(g.sources, sources)
+	g.transports = append(g.transports, newSource(seed, fmt.Sprintf("transport of origin %d", origin)))
+}
+
+// key is the key of an event's row.
+func (g *generator) key(origin int, draw uint64) stream.Key {
+	if f := g.keys[0]; len(g.keys) == 1 && g.columns[f].uuid {
+		return uuid(g.sources[origin][f].at(draw))
+	}
+	return g.hashedKey(origin, draw)
+}
+
+// hashedKey is the key where it is not just a UUID.
+func (g *generator) hashedKey(origin int, draw uint64) stream.Key {
+	var scratch [128]byte
+	hash := keyHash{scratch[:0]}
+	for _, f := range g.keys {
+		u := g.sources[origin][f].at(draw)
+		switch c := &g.columns[f]; {
+		case c.uuid:
+			id := uuid(u)
+			hash.number(int64(id.Hi))
+			hash.number(int64(id.Lo))
+		case c.template != "":
+			hash.text(c.text(u))
+		default:
+			hash.number(c.number(u))
+		}
+	}
+	return hash.key()
+}
+
+// partition is where the rows of an event go.
+func (g *generator) partition(draw uint64) int {
+	if g.spec.Partitions == 1 {
+		return 0
+	}
+	return g.partitionOf(draw, g.key(0, draw))
+}
+
+// partitionOf is where the rows of an event go whose original has the given key.
+func (g *generator) partitionOf(draw uint64, key stream.Key) int {
+	var hash uint64
+	if f := g.partitionBy; f >= 0 && !(len(g.keys) == 1 && g.keys[0] == f && g.columns[f].uuid) {
+		hash = g.columns[f].hash(g.sources[0][f].at(draw))
+	} else {
+		hash = stream.Mix(key.Hi ^ key.Lo)
+	}
+	return int(below(hash, uint64(g.spec.Partitions)))
+}
+
+// copies reports whether a rule makes a copy of an event.
+func (g *generator) copies(r *rule, draw uint64) bool {
+	if !r.chance.hits(r.picks.at(draw)) {
+		return false
+	}
+	return r.where == nil || r.where.holds(g.columns[r.field].number(g.sources[0][r.field].at(draw)))
+}
+
+// sending is when a row is sent and when it arrives, in milliseconds from the start.
+type sending struct {
+	origin        int
+	sent, arrival stream.Time
+}
+
+// send finds the times of the row that an event has of an origin.
+func (g *generator) send(e event, origin, partition int) sending {
+	sent := e.created()
+	if origin > 0 {
+		r := &g.rules[origin-1]
+		sent += r.delay.draw(r.delays.at(e.draw))
+	}
+	arrival := sent + g.transport.draw(g.transports[origin].at(e.draw))
+	for i := range g.outages {
+		if o := &g.outages[i]; o.partition == partition && sent >= o.from {
+			hi, lo := bits.Mul64(uint64(sent-o.from), o.slope)
+			arrival = max(arrival, o.end+stream.Time(hi<<32|lo>>32))
+		}
+	}
+	return sending{origin, sent, arrival}
+}
+
+// sendings appends the original and the copies of an event in the order of their copy number.
+func (g *generator) sendings(to []sending, e event, partition int) []sending {
+	to = append(to, g.send(e, 0, partition))
+	for i := range g.rules {
+		if g.copies(&g.rules[i], e.draw) {
+			to = append(to, g.send(e, i+1, partition))
+		}
+	}
+	return to
+}
+
+// eventTime is the row's own timestamp in milliseconds from the start.
+func (g *generator) eventTime(e event, s sending) stream.Time {
+	switch {
+	case g.spec.EventTime.LogAppend:
+		return s.arrival
+	case s.origin > 0 && g.rules[s.origin-1].restamp:
+		return s.sent
+	}
+	return e.created()
+}
+
+func (g *generator) Schema() stream.Schema { return g.schema }
+
+func (g *generator) Partitions() int { return g.spec.Partitions }
+
+func (g *generator) Span() (from, to stream.Time) {
+	return g.spec.Start, g.spec.Start + g.spec.Duration
+}
+
+func (g *generator) Labelled() bool { return true }
+
+func (g *generator) Origins() []string {
+	names := []string{"original"}
+	for _, d := range g.spec.Duplicates {
+		names = append(names, d.Origin)
+	}
+	return names
+}
+
+func (g *generator) NewKey(origin int) bool { return origin > 0 && g.rules[origin-1].newKey }
+
+// Record implements stream.Records. A faker field costs microseconds, the rest nanoseconds.
+func (g *generator) Record(tag stream.Tag) stream.Record {
+	e, origin := g.timeline.event(tag.Event()), tag.Origin()
+	record := make(stream.Record, 0, len(g.columns)+1)
+	for f := range g.columns {
+		record = append(record, g.columns[f].value(g.sources[origin][f].at(e.draw)))
+	}
+	return append(record, stream.Value{Int: int64(g.absoluteEventTime(e, origin))})
+}
+
+func (g *generator) absoluteEventTime(e event, origin int) stream.Time {
+	return g.spec.Start + g.eventTime(e, g.send(e, origin, g.partition(e.draw)))
+}
+
+// Order implements stream.Records.
+func (g *generator) Order(tag stream.Tag, column int) int64 {
+	if column == g.schema.Event {
+		return int64(g.absoluteEventTime(g.timeline.event(tag.Event()), tag.Origin()))
+	}
+	if g.schema.Columns[column].Type == stream.String {
+		panic(fmt.Sprintf("gen: column %q is text and has no numeric order", g.schema.Columns[column].Name))
+	}
+	return g.columns[column].number(g.sources[tag.Origin()][column].at(g.timeline.draw(tag.Event())))
+}
+
+// Content implements stream.Records. Where a UUID tells the events apart it takes nanoseconds: the event, and what in
+// a copy differs from the original. Otherwise it hashes all columns.
+func (g *generator) Content(tag stream.Tag) uint64 {
+	number, origin := tag.Event(), tag.Origin()
+	if !g.unique {
+		return g.contentOfAll(number, origin)
+	}
+	content := stream.Mix(number)
+	if origin == 0 {
+		return content
+	}
+	r := &g.rules[origin-1]
+	if len(r.redrawn) > 0 {
+		draw := g.timeline.draw(number)
+		for _, f := range r.redrawn {
+			c := &g.columns[f]
+			was, is := c.hash(g.sources[0][f].at(draw)), c.hash(g.sources[origin][f].at(draw))
+			if is != was {
+				content = fold(content, f, is)
+			}
+		}
+	}
+	if r.restamp || g.spec.EventTime.LogAppend {
+		e := event{draw: g.timeline.draw(number)} // when it was created only matters to an outage
+		if g.outages != nil {
+			e = g.timeline.event(number)
+		}
+		partition := g.partition(e.draw)
+		was, is := g.eventTime(e, g.send(e, 0, partition)), g.eventTime(e, g.send(e, origin, partition))
+		if is != was {
+			content = fold(content, g.schema.Event, stream.Mix(uint64(is-was)))
+		}
+	}
+	return content
+}
+
+func (g *generator) contentOfAll(number uint64, origin int) uint64 {
+	e := g.timeline.event(number)
+	content := stream.Mix(uint64(g.absoluteEventTime(e, origin)))
+	for f := range g.columns {
+		content = fold(content, f, g.columns[f].hash(g.sources[origin][f].at(e.draw)))
+	}
+	return content
+}
+
+// fold adds the hash of a column to the content of a row.
+func fold(content uint64, column int, hash uint64) uint64 {
+	return stream.Mix(content ^ stream.Mix(hash+uint64(column)+1))
+}
+
+func (g *generator) Arrival(tag stream.Tag) stream.Time {
+	e := g.timeline.event(tag.Event())
+	return g.spec.Start + g.send(e, tag.Origin(), g.partition(e.draw)).arrival
+}
+
+func (g *generator) FirstArrival(number uint64) stream.Time {
+	var room [4]sending
+	e := g.timeline.event(number)
+	arrival := stream.MaxTime
+	for _, s := range g.sendings(room[:0], e, g.partition(e.draw)) {
+		arrival = min(arrival, s.arrival)
+	}
+	return g.spec.Start + arrival
+}

@@ -1,0 +1,371 @@
+package gen
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/brianvoe/gofakeit/v7"
+
+	"deduplab/stream"
+)
+
+// Spec describes a generated workload. The zero value of a part means that the part is absent.
+type Spec struct {
+	Start    stream.Time // the moment the scenario starts
+	Duration stream.Time // span in which originals are created
+	// Rate is the mean number of originals a second over all partitions (a Poisson process).
+	Rate float64
+
+	Fields []Field
+	Key    []string // columns of the deduplication key
+
+	EventTime EventTime
+
+	Partitions  int    // number of source partitions, at least 1
+	PartitionBy string // field whose hash picks the partition, "": the key; a copy stays in its original's partition
+
+	Transport Delay // from creation to arrival, drawn for each row by itself: this is what makes disorder
+	Silent    []Silence
+	Outage    []Outage
+
+	Duplicates []Duplicate
+}
+
+// Field is one column. Exactly one of the kinds is set; the event-time column is declared by EventTime alone and
+// stands after the fields.
+type Field struct {
+	Name string
+
+	UUID    bool      // a version 4 UUID
+	Int     *[2]int64 // uniform in [low, high]
+	Decimal *[2]int64 // uniform in [low, high], in hundredths: DECIMAL(10, 2)
+	Faker   string    // a gofakeit template such as "{firstname} {lastname}", made only when somebody reads it
+}
+
+// EventTime says where a row's own timestamp comes from.
+type EventTime struct {
+	Field string // name of the column
+	// LogAppend stamps every row, copies too, with the moment it arrives at the log (transport delay included), so
+	// that an original and its copy differ. Otherwise the event time is the creation of the original.
+	LogAppend bool
+}
+
+// Silence is a span in which a partition creates no events.
+type Silence struct {
+	Partition int
+	From, For stream.Time // From counts from the start of the scenario
+}
+
+// Outage is a span in which the events of a partition are created but not delivered. They arrive in order of creation
+// after it, at Flush rows a second, so that they can be late. Flush must exceed the partition's share of Rate, or the
+// backlog would never end.
+type Outage struct {
+	Partition int
+	From, For stream.Time
+	Flush     float64
+}
+
+// Duplicate is a rule that copies originals. Rules are independent of each other.
+type Duplicate struct {
+	Origin string  // how the copy came about: copy, producer-retry, client-resend, ...
+	Where  *Where  // which originals it concerns; nil: all
+	Rate   float64 // share of those that are copied, 0 to 1
+	// Delay counts from the creation of the original; the copy then has a transport delay of its own.
+	Delay Delay
+	// NewID draws the UUIDs of the key anew: a retry that makes a new id.
+	NewID bool
+	// Restamp gives the copy its own event time: the moment it was sent.
+	Restamp bool
+	// Change lists the fields, none of them of the key, that are drawn anew for the copy, so that its payload differs.
+	Change []string
+}
+
+// Where compares a numeric field of the original with a constant.
+type Where struct {
+	Field string
+	Op    string // <, <=, >, >=, ==, !=
+	Value int64  // in hundredths for a Decimal field
+}
+
+// Delay is a distribution of spans. The zero Delay is no delay.
+type Delay struct {
+	Kind DelayKind
+	// Low and High bound a Uniform delay; Low is the Constant one; for Lognormal Low is the P1 and High the P2
+	// quantile.
+	Low, High stream.Time
+	P1, P2    float64     // lognormal: the probabilities of the two given quantiles
+	Cap       stream.Time // no delay is longer; 0: no cap
+}
+
+// DelayKind names a distribution.
+type DelayKind uint8
+
+// The distributions of a Delay.
+const (
+	Constant DelayKind = iota
+	Uniform
+	Lognormal
+)
+
+// Validate reports everything that is wrong with the spec, each fault naming its part.
+func (s Spec) Validate() error {
+	c := &checker{spec: s}
+	c.shape()
+	c.fields()
+	c.partitions()
+	c.duplicates()
+	c.horizon()
+	return errors.Join(c.faults...)
+}
+
+// checker collects the faults of a spec.
+type checker struct {
+	spec   Spec
+	faults []error
+}
+
+func (c *checker) fault(format string, args ...any) {
+	c.faults = append(c.faults, fmt.Errorf(format, args...))
+}
+
+// field finds a field by name.
+func (c *checker) field(name string) (Field, bool) {
+	i := slices.IndexFunc(c.spec.Fields, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		return Field{}, false
+	}
+	return c.spec.Fields[i], true
+}
+
+// fieldNames lists the fields for a message.
+func (c *checker) fieldNames() string {
+	var names []string
+	for _, f := range c.spec.Fields {
+		names = append(names, f.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// maxRate keeps the mean gap between originals well above the resolution of time.
+const maxRate = 1e6
+
+func (c *checker) shape() {
+	s := c.spec
+	if s.Start < 0 {
+		c.fault("start: %v lies before 1970", s.Start)
+	}
+	if s.Duration <= 0 {
+		c.fault("duration: %d ms must be positive", s.Duration)
+	}
+	if !(s.Rate > 0 && s.Rate <= maxRate) {
+		c.fault("rate: %v rows a second must be above 0 and at most %.0f", s.Rate, maxRate)
+	} else if events := s.Rate * float64(s.Duration) / 1000; events > 0.99*stream.MaxEvents {
+		c.fault("rate: %v rows a second for %d ms make %.3g events, more than %.3g", s.Rate, s.Duration, events,
+			float64(stream.MaxEvents))
+	}
+	if s.EventTime.Field == "" {
+		c.fault("event_time: the field has no name")
+	}
+	if err := s.Transport.check("transport"); err != nil {
+		c.faults = append(c.faults, err)
+	}
+}
+
+func (c *checker) fields() {
+	s := c.spec
+	seen := map[string]bool{s.EventTime.Field: true}
+	for i, f := range s.Fields {
+		name := fmt.Sprintf("fields[%d] %q", i, f.Name)
+		switch {
+		case f.Name == "":
+			c.fault("fields[%d]: the field has no name", i)
+		case f.Name == s.EventTime.Field:
+			c.fault("%s: this is the event-time column, which is declared by event_time alone", name)
+		case seen[f.Name]:
+			c.fault("%s: the name stands twice", name)
+		}
+		seen[f.Name] = true
+		kinds := 0
+		for _, set := range []bool{f.UUID, f.Int != nil, f.Decimal != nil, f.Faker != ""} {
+			if set {
+				kinds++
+			}
+		}
+		if kinds != 1 {
+			c.fault("%s: needs exactly one of uuid, int, decimal and faker, has %d", name, kinds)
+		}
+		for _, bounds := range []*[2]int64{f.Int, f.Decimal} {
+			if bounds == nil {
+				continue
+			}
+			if bounds[1] < bounds[0] {
+				c.fault("%s: the upper bound %d lies below the lower bound %d", name, bounds[1], bounds[0])
+			} else if bounds[1]-bounds[0] < 0 {
+				c.fault("%s: the bounds lie further apart than 2^63", name)
+			}
+		}
+		if f.Faker != "" {
+			c.faker(name, f.Faker)
+		}
+	}
+	if len(s.Key) == 0 {
+		c.fault("key: needs at least one field (there are: %s)", c.fieldNames())
+	}
+	for i, key := range s.Key {
+		if _, ok := c.field(key); !ok {
+			c.fault("key: there is no field %q (there are: %s)", key, c.fieldNames())
+		} else if slices.Contains(s.Key[:i], key) {
+			c.fault("key: field %q stands twice", key)
+		}
+	}
+}
+
+// wallClock lists the functions of gofakeit whose result depends on today's date.
+var wallClock = []string{"date", "pastdate", "futuredate", "daterange", "year", "creditcard", "creditcardexp"}
+
+// faker checks the functions of a template, of which gofakeit would leave unknown ones as they are.
+func (c *checker) faker(name, template string) {
+	for _, part := range strings.Split(template, "{")[1:] {
+		call, _, closed := strings.Cut(part, "}")
+		function, _, _ := strings.Cut(call, ":")
+		switch {
+		case !closed:
+			c.fault("%s: faker template %q has a { without a }", name, template)
+			return
+		case gofakeit.GetFuncLookup(function) == nil:
+			c.fault("%s: gofakeit has no function {%s}", name, function)
+			return
+		case slices.Contains(wallClock, strings.ToLower(function)):
+			c.fault("%s: gofakeit's {%s} depends on today's date, so runs would differ", name, function)
+			return
+		}
+	}
+	if _, err := fake(template, 1); err != nil {
+		c.fault("%s: faker template %q: %w", name, template, err)
+	}
+}
+
+func (c *checker) partitions() {
+	s := c.spec
+	if s.Partitions < 1 || s.Partitions > 1<<16-1 {
+		c.fault("partitions: %d must be from 1 to 65535", s.Partitions)
+	}
+	if _, ok := c.field(s.PartitionBy); !ok && s.PartitionBy != "" {
+		c.fault("partitions.by: there is no field %q (there are: %s)", s.PartitionBy, c.fieldNames())
+	}
+	span := func(name string, partition int, from, length stream.Time) {
+		if partition < 0 || partition >= s.Partitions {
+			c.fault("%s.partition: %d does not exist, there are %d", name, partition, s.Partitions)
+		}
+		if from < 0 {
+			c.fault("%s.from: %d ms is negative", name, from)
+		}
+		if length <= 0 {
+			c.fault("%s.for: %d ms must be positive", name, length)
+		}
+	}
+	for i, silent := range s.Silent {
+		span(fmt.Sprintf("silent[%d]", i), silent.Partition, silent.From, silent.For)
+	}
+	for i, outage := range s.Outage {
+		name := fmt.Sprintf("outage[%d]", i)
+		span(name, outage.Partition, outage.From, outage.For)
+		if share := s.Rate / float64(max(1, s.Partitions)); !(outage.Flush > share) {
+			c.fault("%s.flush: %v rows a second must exceed the partition's own %v, or the backlog never ends", name,
+				outage.Flush, share)
+		}
+	}
+}
+
+func (c *checker) duplicates() {
+	s := c.spec
+	if len(s.Duplicates) >= stream.MaxOrigins {
+		c.fault("duplicates: %d rules are more than the %d that there can be", len(s.Duplicates), stream.MaxOrigins-1)
+	}
+	for i, d := range s.Duplicates {
+		name := fmt.Sprintf("duplicates[%d]", i)
+		if d.Origin == "" {
+			c.fault("%s.origin: is missing", name)
+		}
+		if !(d.Rate >= 0 && d.Rate <= 1) {
+			c.fault("%s.rate: %v must be from 0 to 1", name, d.Rate)
+		}
+		if err := d.Delay.check(name + ".delay"); err != nil {
+			c.faults = append(c.faults, err)
+		}
+		if d.Where != nil {
+			c.where(name+".where", *d.Where)
+		}
+		if d.NewID && !slices.ContainsFunc(s.Key, func(key string) bool { f, _ := c.field(key); return f.UUID }) {
+			c.fault("%s.new_id: the key has no uuid field that could be made anew", name)
+		}
+		for _, change := range d.Change {
+			switch _, ok := c.field(change); {
+			case change == s.EventTime.Field:
+				c.fault("%s.change: %q is the event time, for which there is restamp", name, change)
+			case !ok:
+				c.fault("%s.change: there is no field %q (there are: %s)", name, change, c.fieldNames())
+			case slices.Contains(s.Key, change):
+				c.fault("%s.change: %q is part of the key, for which there is new_id", name, change)
+			}
+		}
+	}
+}
+
+func (c *checker) where(name string, w Where) {
+	f, ok := c.field(w.Field)
+	switch {
+	case !ok:
+		c.fault("%s: there is no field %q (there are: %s)", name, w.Field, c.fieldNames())
+	case f.Int == nil && f.Decimal == nil:
+		c.fault("%s: field %q is not a number", name, w.Field)
+	}
+	if !slices.Contains(operators, w.Op) {
+		c.fault("%s: unknown operator %q (there are: %s)", name, w.Op, strings.Join(operators, " "))
+	}
+}
+
+var operators = []string{"<", "<=", ">", ">=", "==", "!="}
+
+// holds applies the comparison.
+func (w Where) holds(v int64) bool {
+	switch w.Op {
+	case "<":
+		return v < w.Value
+	case "<=":
+		return v <= w.Value
+	case ">":
+		return v > w.Value
+	case ">=":
+		return v >= w.Value
+	case "==":
+		return v == w.Value
+	}
+	return v != w.Value
+}
+
+// horizon checks that the last row arrives within what times are kept in.
+func (c *checker) horizon() {
+	if len(c.faults) > 0 {
+		return
+	}
+	s := c.spec
+	spans := []stream.Time{s.Duration, limitOf(s.Transport)}
+	for _, d := range s.Duplicates {
+		spans = append(spans, limitOf(d.Delay))
+	}
+	for _, silent := range s.Silent {
+		spans = append(spans, silent.From, silent.For)
+	}
+	for _, outage := range s.Outage {
+		spans = append(spans, outage.From, outage.For)
+	}
+	for _, span := range spans {
+		if span >= longest/8 {
+			c.fault("duration: a span of %d ms is longer than 2^37 ms, about 4 years; a long delay needs a cap", span)
+			return
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package gen_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"deduplab/gen"
+)
+
+func TestValidate(t *testing.T) {
+	tests := []struct {
+		name  string
+		spoil func(*gen.Spec)
+		want  []string // lines of the error; nil: none
+	}{
+		{"valid", func(*gen.Spec) {}, nil},
+		{"shape", func(s *gen.Spec) { s.Start, s.Duration, s.Rate, s.EventTime.Field = -1, 0, 0, "" }, []string{
+			"start: 1969-12-31T23:59:59.999Z lies before 1970",
+			"duration: 0 ms must be positive",
+			"rate: 0 rows a second must be above 0 and at most 1000000",
+			"event_time: the field has no name",
+		}},
+		{"too many events", func(s *gen.Spec) { s.Rate, s.Duration = 1e6, 8*hour }, []string{
+			"rate: 1e+06 rows a second for 28800000 ms make 2.88e+10 events, more than 1.72e+10",
+			"outage[0].flush: 500 rows a second must exceed the partition's own 500000, or the backlog never ends",
+		}},
+		{"fields", func(s *gen.Spec) {
+			s.Fields[1].Name = "order_id"
+			s.Fields[2].Faker = "x"
+			s.Fields = append(s.Fields, gen.Field{Int: &[2]int64{2, 1}}, gen.Field{Name: "created_at", UUID: true})
+		}, []string{
+			`fields[1] "order_id": the name stands twice`,
+			`fields[2] "price": needs exactly one of uuid, int, decimal and faker, has 2`,
+			`fields[4]: the field has no name`,
+			`fields[4] "": the upper bound 1 lies below the lower bound 2`,
+			`fields[5] "created_at": this is the event-time column, which is declared by event_time alone`,
+		}},
+		{"faker", func(s *gen.Spec) {
+			for _, template := range []string{"{firstnam}", "{year}", "{word", "{number:x,y}"} {
+				s.Fields = append(s.Fields, gen.Field{Name: template, Faker: template})
+			}
+		}, []string{
+			`fields[4] "{firstnam}": gofakeit has no function {firstnam}`,
+			`fields[5] "{year}": gofakeit's {year} depends on today's date, so runs would differ`,
+			`fields[6] "{word": faker template "{word" has a { without a }`,
+			`fields[7] "{number:x,y}": faker template "{number:x,y}": min field could not parse to int value`,
+		}},
+		{"key", func(s *gen.Spec) { s.Key = []string{"id", "order_id", "order_id"} }, []string{
+			`key: there is no field "id" (there are: order_id, quantity, price, customer)`,
+			`key: field "order_id" stands twice`,
+		}},
+		{"no key", func(s *gen.Spec) { s.Key, s.Duplicates = nil, nil }, []string{
+			`key: needs at least one field (there are: order_id, quantity, price, customer)`,
+		}},
+		{"partitions", func(s *gen.Spec) {
+			s.PartitionBy = "id"
+			s.Silent[0] = gen.Silence{Partition: 2, From: -1}
+			s.Outage[0].Flush = 5
+		}, []string{
+			`partitions.by: there is no field "id" (there are: order_id, quantity, price, customer)`,
+			`silent[0].partition: 2 does not exist, there are 2`,
+			`silent[0].from: -1 ms is negative`,
+			`silent[0].for: 0 ms must be positive`,
+			`outage[0].flush: 5 rows a second must exceed the partition's own 5, or the backlog never ends`,
+		}},
+		{"duplicates", func(s *gen.Spec) {
+			s.Key, s.PartitionBy = []string{"quantity"}, "quantity"
+			s.Duplicates[0].Where = &gen.Where{Field: "customer", Op: "=", Value: 1}
+			s.Duplicates[1].Origin, s.Duplicates[1].Rate = "", 1.5
+			s.Duplicates[2].Change = []string{"created_at", "quantity", "color"}
+		}, []string{
+			`duplicates[0].where: field "customer" is not a number`,
+			`duplicates[0].where: unknown operator "=" (there are: < <= > >= == !=)`,
+			`duplicates[1].origin: is missing`,
+			`duplicates[1].rate: 1.5 must be from 0 to 1`,
+			`duplicates[2].change: "created_at" is the event time, for which there is restamp`,
+			`duplicates[2].change: "quantity" is part of the key, for which there is new_id`,
+			`duplicates[2].change: there is no field "color" (there are: order_id, quantity, price, customer)`,
+			`duplicates[3].new_id: the key has no uuid field that could be made anew`,
+		}},
+		{"too many rules", func(s *gen.Spec) { s.Duplicates = slices.Repeat(s.Duplicates, 16) }, []string{
+			`duplicates: 64 rules are more than the 63 that there can be`,
+		}},
+		{"delays", func(s *gen.Spec) {
+			s.Transport = gen.Delay{Low: -1, Cap: -2}
+			s.Duplicates[1].Delay = gen.Delay{Kind: gen.Lognormal, Low: 5, High: 5, P1: 0.5, P2: 1}
+			s.Duplicates[2].Delay = gen.Delay{Kind: gen.Uniform, Low: 2, High: 1}
+			s.Duplicates[3].Delay = gen.Delay{Kind: 9}
+		}, []string{
+			`transport: -1 ms is negative`,
+			`transport: the cap of -2 ms is negative`,
+			`duplicates[1].delay: lognormal quantiles 5 ms and 5 ms must be positive and increase`,
+			`duplicates[1].delay: lognormal probabilities 0.5 and 1 must lie between 0 and 1 and increase`,
+			`duplicates[2].delay: uniform from 2 ms to 1 ms: the end lies before the start`,
+			`duplicates[3].delay: unknown kind of delay 9`,
+		}},
+		{"horizon", func(s *gen.Spec) { s.Duplicates[2].Delay = gen.Delay{Low: 1 << 38} }, []string{
+			`duration: a span of 274877906944 ms is longer than 2^37 ms, about 4 years; a long delay needs a cap`,
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			spec := ordersSpec()
+			test.spoil(&spec)
+			_, err := gen.New(spec, 1)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if want := strings.Join(test.want, "\n"); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}

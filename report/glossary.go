@@ -1,0 +1,145 @@
+package report
+
+import "strings"
+
+// entry explains one word of the report in one sentence. Metrics are the names in results.json that speak of it.
+type entry struct {
+	Term    string
+	Meaning string
+	Metrics []string
+}
+
+// ID is the entry's anchor in the page.
+func (e entry) ID() string {
+	return "term-" + strings.NewReplacer(" ", "-", "/", "-", "+", "plus-").Replace(e.Term)
+}
+
+// glossary explains every word that the report uses, in the order in which a reader meets them.
+var glossary = []entry{
+	{"event", "One thing that happened, however many rows tell of it.", []string{"workload.distinct"}},
+	{"copy", "A row of an event that an earlier row stands for already.", []string{"workload.copies"}},
+	{"origin", "How a row came to be: the original, or the kind of repetition that made the copy.",
+		[]string{"workload.by_origin"}},
+	{"event time", "The row's own timestamp.", nil},
+	{"arrival", "The processing time at which a row can be read from its source partition.", nil},
+	{"disorder", "How far a row's event time is behind the largest one seen before it in its partition.",
+		[]string{"workload.disorder_ms"}},
+	{"horizon", "How long after the first arrival of its event a copy comes: a TTL below it lets copies through.",
+		[]string{"workload.horizon_ms"}},
+	{"watermark", "The operator's promise that no row with an event time at or below it is still to come.", nil},
+	{"late", "A row is late when its event time is at or below the watermark as it arrives.", nil},
+
+	{"dups left", "Copies that are in the result beside their original, the same as leaked.",
+		[]string{"leaked", "fates.leaked"}},
+	{"leaked", "A copy in the result beside its original.", []string{"leaks_by_cause"}},
+	{"leak rate", "Leaked rows among the copies that came in.", []string{"leak_rate"}},
+	{"residual", "Leaked rows among the rows of the result.", []string{"residual"}},
+	{"lost", "Events that are not in the result at all: late firsts and swallowed ones.",
+		[]string{"lost", "losses_by_cause"}},
+	{"kept", "The event is in the result through this row.", []string{"fates.kept"}},
+	{"suppressed", "A copy that was rightly dropped.", []string{"fates.suppressed"}},
+	{"late first", "A row dropped as late whose event never got through: a loss.", []string{"fates.late_first"}},
+	{"late copy", "A row dropped as late whose event got through another row: harmless.",
+		[]string{"fates.late_copy"}},
+	{"swallowed", "A distinct event taken for a duplicate; unknown in a trace without labels.",
+		[]string{"fates.swallowed"}},
+	{"replaced", "A row superseded by a better version, as the strategy promises.", []string{"fates.replaced"}},
+	{"diverted", "A row sent elsewhere instead of the result: a dead letter queue or a side output.",
+		[]string{"fates.diverted"}},
+	{"pending", "A row that the operator still held when the run ended.", []string{"fates.pending"}},
+	{"wrong version", "An event whose final row is not the one that the strategy promises.",
+		[]string{"wrong_version"}},
+	{"synthesized", "An emitted row that is none of the input's, such as a minimum taken per column.",
+		[]string{"synthesized"}},
+	{"engine's late counter", "Flink's numLateRecordsDropped: it adds harmless late copies to lost late firsts.",
+		[]string{"late_dropped"}},
+
+	{"wait", "From the first arrival of any row of an event to its first emission.", []string{"latency_ms.wait"}},
+	{"settle", "From the first arrival of an event to the last change of its row.", []string{"latency_ms.settle"}},
+	{"commit", "From the emission of a change to the moment a downstream reader can see it.",
+		[]string{"latency_ms.commit"}},
+	{"percentile", "p99 is the value that 99 of 100 events do not exceed; lost events have no latency, so survivors " +
+		"flatter.", nil},
+
+	{"keys live", "Distinct keys in unexpired state, caches and buffers of the operator.",
+		[]string{"state.keys_live_peak", "state.keys_live_end"}},
+	{"keys held", "Live keys together with those that have expired but are not removed yet.",
+		[]string{"state.keys_held_peak"}},
+	{"timers", "Callbacks that the operator has registered and that have not fired.", []string{"state.timers_peak"}},
+	{"logical bytes", "The size of the state as the lab counts it, the same on every machine.",
+		[]string{"state.bytes_peak", "state.bytes_end"}},
+	{"physical bytes", "What the state backend holds on disk after flush and compaction; shown, never judged.",
+		[]string{"state.physical_bytes"}},
+	{"state class", "How state grows: stateless, constant, time-bounded, per key or per record.",
+		[]string{"state.class"}},
+	{"TTL", "Time to live: how long an entry of the state counts before it has expired.", nil},
+	{"subtask", "One of the parallel instances of the operator, each with its own keys.", []string{"subtasks"}},
+
+	{"changelog", "The kinds of changes in a stream: +I insert, -U and +U update, -D delete.", []string{"changes"}},
+	{"declared", "What the planner says of a query before any row has come.", []string{"declared"}},
+	{"update", "Any change that is not an insert: -U, +U or -D.", []string{"updates"}},
+	{"append-only violation", "A change that an insert-only consumer cannot take, in a job that must be append-only.",
+		[]string{"append_only", "append_only_violations"}},
+	{"undeclared change", "A change of a kind that the planner had not declared: its contract is broken.",
+		[]string{"undeclared_changes"}},
+	{"insert-only consumer", "A reader that stores every +I and every +U as a row of its own.",
+		[]string{"insert_only_consumer"}},
+
+	{"replay", "The same input run again under a change that must not matter.",
+		[]string{"same_under", "determinism"}},
+	{"interleaving", "A cause of difference: the partitions are read in another relative order.", nil},
+	{"catch-up", "A cause of difference: all rows are readable at the start, as after a long pause.", nil},
+	{"same table", "The final table of the replay is equal.", nil},
+	{"same changes", "The replay emits the same changes, in whatever order.", nil},
+	{"same order", "The replay emits the same changes per key in the same order.", nil},
+
+	{"pass", "The requirement is met, by the number shown.", nil},
+	{"fail", "The requirement is missed, by the number shown.", nil},
+	{"undetermined", "The run was too short to tell.", nil},
+	{"not applicable", "The requirement says nothing about this strategy.", nil},
+	{"refused", "The planner does not accept the strategy for this sink, so it did not run.", nil},
+
+	{"no_dedup", "Leak: the strategy removes nothing.", nil},
+	{"regenerated_id", "Leak: the producer made a new id when it retried, so the key differs.", nil},
+	{"payload_differs", "Leak: the whole row is compared, and another column differs.", nil},
+	{"ttl", "Leak: the state of the event had expired when the copy came.", nil},
+	{"horizon (cause)", "Leak: the copy came after the time for which the strategy remembers.", nil},
+	{"window_boundary", "Leak: the copy fell into another window than its original.", nil},
+	{"stale_timer", "Leak: a timer set for an earlier row cleared the state too soon.", nil},
+	{"cache_eviction", "Leak: the entry was pushed out of a full cache.", nil},
+	{"lookback", "Leak: the copy came beyond the part of the table that is compared.", nil},
+	{"same_batch", "Leak: both copies were in one batch, which is not compared with itself.", nil},
+	{"late (cause)", "Loss: every row of the event came at or below the watermark.", nil},
+	{"late_after_idle", "Loss: late because the watermark went on while the partition was marked idle.", nil},
+	{"key_merge", "Loss: the key strategy gave two events one key.", nil},
+	{"id_reuse", "Loss: the producer used an id again for another event.", nil},
+	{"null_watermark", "Loss: CURRENT_WATERMARK was NULL before the first watermark, so the filter dropped the row.",
+		nil},
+	{"retention", "Loss: the row was gone from the broker before it was read.", nil},
+	{"restart", "Leak or loss: what happened since the last checkpoint was done again, or not at all.", nil},
+	{"unexplained", "No cause of the list applies: please report it.", nil},
+}
+
+// term looks up the entry of a word. It panics on a word that the glossary lacks: the template's words are ours.
+func term(word string) entry {
+	for _, e := range glossary {
+		if e.Term == word {
+			return e
+		}
+	}
+	panic("report: no glossary entry for " + word)
+}
+
+// metricTerm looks up the entry that explains a metric: the one with the longest name that metric is, or begins with.
+func metricTerm(metric string) entry {
+	var best entry
+	longest := 0
+	for _, e := range glossary {
+		for _, name := range e.Metrics {
+			if len(name) > longest && (metric == name || strings.HasPrefix(metric, name+".")) {
+				best, longest = e, len(name)
+			}
+		}
+	}
+	return best
+}

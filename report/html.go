@@ -1,0 +1,297 @@
+package report
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"deduplab/results"
+)
+
+var (
+	//go:embed page.tmpl
+	pageTemplate string
+	//go:embed page.css
+	pageStyle string
+	//go:embed page.js
+	pageScript string
+	// The full build of Apache ECharts 6.1.0 from npm, dist/echarts.min.js.
+	//go:embed assets/echarts.min.js.gz
+	echartsGzip []byte
+)
+
+var pageParsed = template.Must(template.New("page").Funcs(template.FuncMap{
+	"term": term, "metricTerm": metricTerm, "count": count, "known": known, "short": short, "bytes": byteSize,
+	"millis": millis, "offset": offset, "percent": percent, "ratio": ratio, "anchor": anchor, "byCount": byCount,
+	"lost": lost, "p99": p99, "meets": meets, "mark": mark, "join": strings.Join, "kind": kind, "same": same,
+}).Parse(pageTemplate))
+
+// HTML writes the run as one page that needs nothing else: style, script, charts and the numbers themselves, from which
+// a later comparison can read them back, are inside.
+func HTML(w io.Writer, run *results.Run) error {
+	p, err := newPage(run)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	var b bytes.Buffer
+	if err := pageParsed.Execute(&b, p); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// page is what the template reads.
+type page struct {
+	Run      *results.Run
+	Question string
+	Answer   string
+	Stream   []fact
+	Job      []fact
+	Origins  []cause
+	Order    []*results.Strategy
+	Ran      []*results.Strategy
+	Causes   []string // of determinism, the columns of its matrix
+	Sections []section
+	Glossary []entry
+
+	Latency, State, Late, Changelog, Leaks, Arrival, TradeOff figure
+
+	Style                   template.CSS
+	Script, ECharts         template.JS
+	ChartsJSON, ResultsJSON template.JS
+}
+
+// fact is a number with its name; Word is the glossary's word for it, if there is one.
+type fact struct {
+	Name, Value, Note, Word string
+}
+
+// section is what the page says of one strategy.
+type section struct {
+	*results.Strategy
+	Fates   []fate
+	Columns []string // of the example rows
+	Skew    string
+}
+
+// fate is a line of a strategy's fates table.
+type fate struct {
+	Word string
+	N    int64
+}
+
+func newPage(run *results.Run) (*page, error) {
+	order := ranked(run)
+	all := ran(order)
+	p := &page{
+		Run: run, Order: order, Ran: all, Glossary: glossary,
+		Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
+		Latency: latencyFigure(all), State: stateFigure(all), Late: lateFigure(all), Changelog: changelogFigure(all),
+		Leaks: causesFigure(all), Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all),
+		Style: template.CSS(pageStyle), Script: template.JS(pageScript),
+	}
+	p.Question, p.Answer = question(run, order)
+	for _, s := range order {
+		p.Sections = append(p.Sections, newSection(s))
+		for _, d := range s.Determinism {
+			if !slices.Contains(p.Causes, d.Cause) {
+				p.Causes = append(p.Causes, d.Cause)
+			}
+		}
+	}
+	specs := []chart{}
+	for _, f := range []figure{p.Latency, p.State, p.Late, p.Changelog, p.Leaks, p.Arrival, p.TradeOff} {
+		specs = append(specs, f.Charts...)
+	}
+	var err error
+	if p.ChartsJSON, err = scriptJSON(specs); err != nil {
+		return nil, err
+	}
+	if p.ResultsJSON, err = scriptJSON(run); err != nil {
+		return nil, err
+	}
+	p.ECharts, err = echarts()
+	return p, err
+}
+
+// scriptJSON encodes v for a script element: encoding/json writes <, > and & as escapes, so that no name can end the
+// element.
+func scriptJSON(v any) (template.JS, error) {
+	text, err := json.Marshal(v)
+	return template.JS(text), err
+}
+
+// echarts unpacks the chart library.
+func echarts() (template.JS, error) {
+	r, err := gzip.NewReader(bytes.NewReader(echartsGzip))
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(r)
+	return template.JS(text), err
+}
+
+// question asks what the reader came for, and answers it in one sentence.
+func question(run *results.Run, order []*results.Strategy) (question, answer string) {
+	question = fmt.Sprintf("Which way of removing the duplicates of %s meets every requirement?", run.Scenario)
+	var full []string
+	for _, s := range ran(order) {
+		if met, of := score(s); met == of && of > 0 {
+			full = append(full, s.ID)
+		}
+	}
+	switch {
+	case len(order) == 0:
+		answer = "No strategy was run."
+	case len(run.Require) == 0:
+		answer = "The scenario states no requirement, so the numbers stand without a verdict."
+	case len(full) == 0:
+		answer = fmt.Sprintf("None of the %d strategies meets all %d requirements.", len(order), len(run.Require))
+	default:
+		answer = fmt.Sprintf("%d of %d: %s.", len(full), len(order), list(full))
+	}
+	return question, answer
+}
+
+func streamFacts(run *results.Run) []fact {
+	w := run.Workload
+	copies := percent(w.Copies, w.Rows) + " of the rows"
+	if !w.Labelled {
+		copies = "by key: the trace has no labels"
+	}
+	return []fact{
+		{"rows", count(w.Rows), fmt.Sprintf("in %s", plural(int64(w.Partitions), "partition")), ""},
+		{"events", count(w.Distinct), "distinct", "event"},
+		{"copies", count(w.Copies), copies, "copy"},
+		{"virtual time", millis(w.SpanMS), fmt.Sprintf("seed %d", run.Seed), ""},
+		{"disorder p99", millis(w.DisorderMS.P99), "max " + millis(w.DisorderMS.Max), "disorder"},
+		{"horizon p99.9", millis(w.HorizonMS.P999), "max " + millis(w.HorizonMS.Max), "horizon"},
+	}
+}
+
+func jobFacts(j results.Job) []fact {
+	return []fact{
+		{"Flink", j.Flink, "", ""},
+		{"parallelism", count(int64(j.Parallelism)), "", "subtask"},
+		{"watermark delay", millis(j.WatermarkDelayMS), "", "watermark"},
+		{"watermark interval", millis(j.WatermarkIntervalMS), "", ""},
+		{"idle after", millis(j.IdleAfterMS), "", ""},
+		{"checkpoint every", millis(j.CheckpointIntervalMS), "", ""},
+		{"delivery", j.Delivery, "", ""},
+		{"sink", j.Sink, "", ""},
+		{"state", j.State, "", ""},
+	}
+}
+
+func newSection(s *results.Strategy) section {
+	f := s.Fates
+	columns := map[string]bool{}
+	for _, e := range s.Examples {
+		for name := range e.Row {
+			columns[name] = true
+		}
+	}
+	return section{
+		Strategy: s,
+		Fates: []fate{
+			{"kept", f.Kept}, {"suppressed", f.Suppressed}, {"leaked", f.Leaked}, {"late copy", f.LateCopy},
+			{"late first", f.LateFirst}, {"swallowed", f.Swallowed}, {"replaced", f.Replaced},
+			{"diverted", f.Diverted}, {"pending", f.Pending},
+		},
+		Columns: slices.Sorted(maps.Keys(columns)),
+		Skew:    skew(s.Subtasks),
+	}
+}
+
+// skew compares the busiest subtask with the mean.
+func skew(subtasks []results.Subtask) string {
+	var sum, most int64
+	for _, t := range subtasks {
+		sum += t.Rows
+		most = max(most, t.Rows)
+	}
+	if sum == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The busiest subtask handled %.2f times the mean.",
+		float64(most)*float64(len(subtasks))/float64(sum))
+}
+
+// Verdict returns the strategy's verdict on the i-th requirement.
+func (s section) Verdict(r results.Requirement) results.Verdict {
+	for _, v := range s.Verdicts {
+		if v.Requirement == r.Name && v.Bound == r.Bound {
+			return v
+		}
+	}
+	if s.Refused != "" {
+		return results.Verdict{Requirement: r.Name, Bound: r.Bound, Verdict: results.Refused, Evidence: s.Refused}
+	}
+	return results.Verdict{Requirement: r.Name, Bound: r.Bound, Verdict: results.Undetermined}
+}
+
+// Replays returns the strategy's replays under a cause; it has none when Replays is 0.
+func (s section) Replays(cause string) results.Determinism {
+	for _, d := range s.Determinism {
+		if d.Cause == cause {
+			return d
+		}
+	}
+	return results.Determinism{}
+}
+
+// Lead says in a few words where the strategy stands.
+func (s section) Lead() string {
+	if s.Refused != "" {
+		return "refused"
+	}
+	return fmt.Sprintf("meets %s, %s dups left, %s lost, wait p99 %s", meets(s.Strategy), count(s.Leaked),
+		lost(s.Strategy), p99(s.Latency.Wait))
+}
+
+// mark is the sign of a verdict, which never stands without its word or number.
+func mark(verdict string) string {
+	switch verdict {
+	case results.Pass:
+		return "✓"
+	case results.Fail:
+		return "✕"
+	case results.Refused:
+		return "⊘"
+	case results.NotApplicable:
+		return "–"
+	}
+	return "?"
+}
+
+// kind is the style sheet's class for a verdict.
+func kind(verdict string) string {
+	switch verdict {
+	case results.Pass, results.Fail, results.Refused:
+		return verdict
+	}
+	return "open"
+}
+
+// agreement is a cell of the determinism matrix.
+type agreement struct {
+	Same, Of int
+	Example  string
+}
+
+// same makes a cell; the example is only shown where replays differ.
+func same(n int, d results.Determinism) agreement {
+	a := agreement{Same: n, Of: d.Replays}
+	if n < d.Replays {
+		a.Example = d.Example
+	}
+	return a
+}

@@ -1,0 +1,78 @@
+package results_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"deduplab/results"
+)
+
+func TestMetricNames(t *testing.T) {
+	names := results.MetricNames()
+	for _, want := range []string{
+		"residual", "lost", "leaked", "leak_rate", "wrong_version", "fates.late_first", "latency_ms.wait.p99", "updates",
+		"latency_ms.commit.n", "state.keys_live_peak", "leaks_by_cause.ttl", "losses_by_cause.unexplained", "changes.delete",
+	} {
+		if !slices.Contains(names, want) {
+			t.Errorf("no metric %s", want)
+		}
+	}
+	for _, name := range names {
+		for _, not := range []string{"series", "params", "subtasks", "determinism", "verdicts", "examples", "class"} {
+			if slices.Contains(strings.Split(name, "."), not) {
+				t.Errorf("%s is not one number", name)
+			}
+		}
+	}
+	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) {
+		t.Error("the names are not sorted and unique")
+	}
+}
+
+// A metric is the path of its number in results.json: every one must be found there, with the value Metric gives.
+func TestMetricIsAPathOfTheJSON(t *testing.T) {
+	s := results.Strategy{
+		Residual: 0.25, Lost: 7, LeaksByCause: map[string]int64{}, LossesByCause: map[string]int64{"late": 3},
+		Latency: results.Latency{Wait: results.Quantiles{P99: 5200}},
+	}
+	for _, cause := range results.LeakCauses {
+		s.LeaksByCause[cause] = 2
+	}
+	for _, cause := range results.LossCauses {
+		s.LossesByCause[cause]++
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range results.MetricNames() {
+		var at any
+		if err := json.Unmarshal(text, &at); err != nil {
+			t.Fatal(err)
+		}
+		for part := range strings.SplitSeq(name, ".") {
+			at = at.(map[string]any)[part]
+		}
+		got, ok := s.Metric(name)
+		if !ok || at != got {
+			t.Errorf("%s: Metric says %v, %v; the JSON says %v", name, got, ok, at)
+		}
+	}
+}
+
+func TestMetricUnknown(t *testing.T) {
+	s := results.Strategy{Fates: results.Fates{Swallowed: -1}}
+	for _, name := range []string{"", "fates", "fates.lost", "state.class", "leaks_by_cause", "leaks_by_cause.x", "id"} {
+		if v, ok := s.Metric(name); ok {
+			t.Errorf("%q is a metric: %v", name, v)
+		}
+	}
+	if _, ok := s.Metric("fates.swallowed"); ok {
+		t.Error("a number that is not known was given")
+	}
+	if v, ok := s.Metric("leaks_by_cause.ttl"); v != 0 || !ok {
+		t.Errorf("a cause without rows is %v, %v", v, ok)
+	}
+}

@@ -1,0 +1,246 @@
+// Package results holds what a run measured: the types of results.json. The report, the comparison and the checks
+// read nothing else. Field names are the names of the metrics: a metric is the path of its number, such as
+// latency_ms.wait.p99.
+package results
+
+// Schema names the version of the file format.
+const Schema = "deduplab/results/1"
+
+// Run is one results.json: one scenario, run once through every strategy.
+type Run struct {
+	Schema     string            `json:"schema"`
+	Scenario   string            `json:"scenario"`
+	About      string            `json:"about,omitempty"`
+	Seed       uint64            `json:"seed"`
+	Versions   map[string]string `json:"versions"`
+	Job        Job               `json:"job"`
+	Require    []Requirement     `json:"require"`
+	Workload   Workload          `json:"workload"`
+	Strategies []Strategy        `json:"strategies"`
+	// Summary is the recommendation in sentences.
+	Summary []string `json:"summary"`
+}
+
+// Job is the job that every strategy ran in.
+type Job struct {
+	Flink                string `json:"flink"`
+	Parallelism          int    `json:"parallelism"`
+	WatermarkDelayMS     int64  `json:"watermark_delay_ms"`
+	WatermarkIntervalMS  int64  `json:"watermark_interval_ms"`
+	IdleAfterMS          int64  `json:"idle_after_ms"`
+	CheckpointIntervalMS int64  `json:"checkpoint_interval_ms"`
+	Delivery             string `json:"delivery"`
+	Sink                 string `json:"sink"`
+	State                string `json:"state"`
+}
+
+// Requirement is one line of the scenario's require section, as it was resolved.
+type Requirement struct {
+	Name  string `json:"name"`  // a metric, or append_only, same_under, state.class
+	Bound string `json:"bound"` // such as "<= 0.1%"
+}
+
+// Workload is what the stream turned out to be.
+type Workload struct {
+	Rows       int64            `json:"rows"`
+	Distinct   int64            `json:"distinct"` // logical events
+	Copies     int64            `json:"copies"`   // rows - distinct
+	ByOrigin   map[string]int64 `json:"by_origin"`
+	Labelled   bool             `json:"labelled"`
+	Partitions int              `json:"partitions"`
+	StartMS    int64            `json:"start_ms"`    // epoch ms
+	SpanMS     int64            `json:"span_ms"`     // virtual time from the start to the last original
+	DisorderMS Quantiles        `json:"disorder_ms"` // event time behind the largest one seen so far in the partition
+	// HorizonMS is the delay of a copy after the first arrival of its event.
+	HorizonMS Quantiles `json:"horizon_ms"`
+	// Arrivals is a thinned-out scatter of event time against arrival, with the watermark's staircase.
+	Arrivals  []Arrival   `json:"arrivals"`
+	Watermark []Staircase `json:"watermark"`
+}
+
+// Quantiles of a distribution in milliseconds; N is the number of values.
+type Quantiles struct {
+	N     int64 `json:"n"`
+	P50   int64 `json:"p50"`
+	P90   int64 `json:"p90"`
+	P99   int64 `json:"p99"`
+	P999  int64 `json:"p999"`
+	P9999 int64 `json:"p9999"`
+	Max   int64 `json:"max"`
+}
+
+// Arrival is one row of the scatter; both times count from the start of the scenario.
+type Arrival struct {
+	AtMS      int64  `json:"at_ms"`
+	EventMS   int64  `json:"event_ms"`
+	Partition int    `json:"partition"`
+	Origin    string `json:"origin"`
+	Late      bool   `json:"late"` // below the combined watermark when it arrived
+}
+
+// Staircase is one step of the combined watermark: from AtMS on it is WatermarkMS, both from the start.
+type Staircase struct {
+	AtMS        int64 `json:"at_ms"`
+	WatermarkMS int64 `json:"watermark_ms"`
+}
+
+// Strategy is one strategy's run.
+type Strategy struct {
+	ID     string            `json:"id"`
+	Name   string            `json:"name"`
+	Params map[string]string `json:"params"`
+	Engine string            `json:"engine"`
+	About  string            `json:"about"`
+	// Loses is one sentence: when this strategy loses or leaks data.
+	Loses string `json:"loses"`
+	// Code is what a user would deploy; Language is sql or java.
+	Code     string   `json:"code"`
+	Language string   `json:"language"`
+	Declared Declared `json:"declared"`
+	// Refused is the planner's reason; such a strategy did not run and has no numbers.
+	Refused string `json:"refused,omitempty"`
+
+	RowsIn         int64            `json:"rows_in"`
+	Fates          Fates            `json:"fates"`
+	WrongVersion   int64            `json:"wrong_version"` // events whose final row is not the promised one
+	Synthesized    int64            `json:"synthesized"`   // emitted rows that are none of the input's
+	LeaksByCause   map[string]int64 `json:"leaks_by_cause"`
+	LossesByCause  map[string]int64 `json:"losses_by_cause"`
+	Lost           int64            `json:"lost"`      // late_first + swallowed
+	Leaked         int64            `json:"leaked"`    // = fates.leaked
+	LeakRate       float64          `json:"leak_rate"` // leaked / copies in
+	Residual       float64          `json:"residual"`  // leaked / rows in the result
+	ResultRows     int64            `json:"result_rows"`
+	Changes        Changes          `json:"changes"`
+	LateDropped    int64            `json:"late_dropped"` // the engine's own counter, numLateRecordsDropped
+	Undeclared     int64            `json:"undeclared_changes"`
+	Updates        int64            `json:"updates"`
+	AppendOnlyViol int64            `json:"append_only_violations"`
+	InsertOnly     InsertOnly       `json:"insert_only_consumer"`
+	Latency        Latency          `json:"latency_ms"`
+	State          State            `json:"state"`
+	Subtasks       []Subtask        `json:"subtasks"`
+	Determinism    []Determinism    `json:"determinism"`
+	Verdicts       []Verdict        `json:"verdicts"`
+	Examples       []Example        `json:"examples"`
+	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the article.
+	Findings []string `json:"findings"`
+}
+
+// Declared is what the planner says before any row has come.
+type Declared struct {
+	Changelog  []string `json:"changelog"` // I, UB, UA, D
+	Operator   string   `json:"operator"`  // ExecNode
+	Runtime    string   `json:"runtime"`   // runtime class
+	StateClass string   `json:"state_class"`
+	Clock      string   `json:"clock"`
+	TTL        string   `json:"ttl"` // what the TTL counts from
+}
+
+// Fates counts rows in by what became of them; their sum is rows_in.
+type Fates struct {
+	Kept       int64 `json:"kept"`
+	Suppressed int64 `json:"suppressed"`
+	Leaked     int64 `json:"leaked"`
+	LateCopy   int64 `json:"late_copy"`
+	LateFirst  int64 `json:"late_first"`
+	// Swallowed is -1 where it is unknown: a trace without labels.
+	Swallowed int64 `json:"swallowed"`
+	Replaced  int64 `json:"replaced"`
+	Diverted  int64 `json:"diverted"`
+	Pending   int64 `json:"pending"`
+}
+
+// Changes counts what came out by kind.
+type Changes struct {
+	Insert       int64 `json:"insert"`
+	UpdateBefore int64 `json:"update_before"`
+	UpdateAfter  int64 `json:"update_after"`
+	Delete       int64 `json:"delete"`
+}
+
+// InsertOnly is what a consumer that understands only inserts would store: every +I and +U as a row.
+type InsertOnly struct {
+	Rows  int64 `json:"rows"`
+	Extra int64 `json:"extra"` // rows beyond one an event
+}
+
+// Latency per event, in its three parts.
+type Latency struct {
+	Wait   Quantiles `json:"wait"`   // first emission - first arrival of any row of the event
+	Settle Quantiles `json:"settle"` // last change of the event's row - first arrival
+	Commit Quantiles `json:"commit"` // visible - emission, per change
+}
+
+// State over time. Keys are summed over subtasks.
+type State struct {
+	KeysLivePeak int64 `json:"keys_live_peak"`
+	KeysLiveEnd  int64 `json:"keys_live_end"`
+	KeysHeldPeak int64 `json:"keys_held_peak"`
+	TimersPeak   int64 `json:"timers_peak"`
+	BytesPeak    int64 `json:"bytes_peak"` // logical bytes, as the lab counts them
+	BytesEnd     int64 `json:"bytes_end"`
+	// PhysicalBytes is what the state backend holds on disk after flush and compaction; 0 for memory. Never gated.
+	PhysicalBytes int64         `json:"physical_bytes"`
+	Class         string        `json:"class"` // measured
+	Series        []StateSample `json:"series"`
+}
+
+// StateSample is the state at one moment, in ms from the start. Rows and Keys are what had come in by then.
+type StateSample struct {
+	AtMS     int64 `json:"at_ms"`
+	KeysLive int64 `json:"keys_live"`
+	KeysHeld int64 `json:"keys_held"`
+	Timers   int64 `json:"timers"`
+	Bytes    int64 `json:"bytes"`
+	Rows     int64 `json:"rows"`
+	Keys     int64 `json:"keys"`
+}
+
+// Subtask shows skew between the parallel instances of the operator.
+type Subtask struct {
+	Rows         int64 `json:"rows"`
+	KeysLivePeak int64 `json:"keys_live_peak"`
+}
+
+// Determinism is one cause of difference and what N replays under it showed.
+type Determinism struct {
+	Cause       string `json:"cause"` // interleaving, catch-up
+	Replays     int    `json:"replays"`
+	SameTable   int    `json:"same_table"`
+	SameChanges int    `json:"same_changes"`
+	SameOrder   int    `json:"same_order"`
+	// Example tells the first difference found, in words; empty where all replays agree.
+	Example string `json:"example,omitempty"`
+}
+
+// Verdict of one requirement.
+type Verdict struct {
+	Requirement string `json:"requirement"`
+	Bound       string `json:"bound"`
+	Verdict     string `json:"verdict"` // pass, fail, refused, not applicable, undetermined
+	Value       string `json:"value"`
+	Evidence    string `json:"evidence,omitempty"` // one example row, or why
+}
+
+// The verdicts.
+const (
+	Pass          = "pass"
+	Fail          = "fail"
+	Refused       = "refused"
+	NotApplicable = "not applicable"
+	Undetermined  = "undetermined"
+)
+
+// Example is one row that shows a fate.
+type Example struct {
+	Fate      string            `json:"fate"`
+	Cause     string            `json:"cause,omitempty"`
+	Origin    string            `json:"origin"`
+	AtMS      int64             `json:"at_ms"` // when its fate was sealed, ms from the start
+	ArrivalMS int64             `json:"arrival_ms"`
+	Event     string            `json:"event_time"`
+	Partition int               `json:"partition"`
+	Watermark string            `json:"watermark,omitempty"` // the operator's watermark at that moment
+	Row       map[string]string `json:"row"`
+}

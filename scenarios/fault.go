@@ -1,0 +1,84 @@
+package scenarios
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Fault is one thing that is wrong with a scenario, and where.
+type Fault struct {
+	File         string
+	Line, Column int // from 1; the column counts characters
+	Message      string
+	Excerpt      string // the line and a caret below the place
+}
+
+// Error is the fault as an editor understands it, file:line:column first, with the excerpt below.
+func (f Fault) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s\n%s", f.File, f.Line, f.Column, f.Message, f.Excerpt)
+}
+
+// Error is all that is wrong with a scenario, in the order of the file.
+type Error struct {
+	Faults []Fault
+}
+
+// Error prints all faults.
+func (e *Error) Error() string {
+	texts := make([]string, len(e.Faults))
+	for i, f := range e.Faults {
+		texts[i] = f.Error()
+	}
+	return strings.Join(texts, "\n")
+}
+
+// position is a place in a scenario; line and column count from 1.
+type position struct{ line, column int }
+
+// faults collects what is wrong with one file.
+type faults struct {
+	file  string
+	lines []string
+	list  []Fault
+}
+
+func (f *faults) add(at position, format string, args ...any) {
+	at.line = min(max(at.line, 1), len(f.lines))
+	at.column = min(max(at.column, 1), len([]rune(f.lines[at.line-1]))+1)
+	f.list = append(f.list, Fault{
+		File: f.file, Line: at.line, Column: at.column,
+		Message: fmt.Sprintf(format, args...),
+		Excerpt: excerpt(f.lines[at.line-1], at),
+	})
+}
+
+// err returns all faults sorted by position, or nil.
+func (f *faults) err() error {
+	if len(f.list) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(f.list, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
+	})
+	return &Error{slices.Compact(f.list)}
+}
+
+// excerpt shows a line with a caret below the column. Of a long line it shows what is around the column.
+func excerpt(line string, at position) string {
+	const before, width = 60, 100
+	text, caret := []rune(line), at.column-1
+	if from := caret - before; len(text) > width && from > 0 {
+		text, caret = append([]rune("..."), text[from:]...), before+3
+	}
+	if len(text) > width {
+		text = append(text[:width:width], []rune("...")...)
+	}
+	for i, r := range text {
+		if r < ' ' {
+			text[i] = ' ' // a tab would shift the caret
+		}
+	}
+	return fmt.Sprintf("%5d | %s\n      | %s^", at.line, strings.TrimRight(string(text), " "), strings.Repeat(" ", caret))
+}

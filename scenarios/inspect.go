@@ -1,0 +1,274 @@
+package scenarios
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"deduplab/gen"
+	"deduplab/stream"
+)
+
+// Inspect writes the scenario as YAML that Load reads again, with everything that was left to the defaults. Values that
+// are the default are marked, whoever set them.
+func (s *Scenario) Inspect(w io.Writer) error {
+	p := &printer{}
+	p.field(0, "scenario", quoted(s.Name))
+	if s.About != "" {
+		p.about(s.About)
+	}
+	p.orDefault(0, "seed", s.Seed == 1, s.Seed)
+	if s.Workload.Trace != nil {
+		p.trace(s.Workload.Trace)
+	} else {
+		p.workload(s.Workload.Spec)
+	}
+	p.job(s.Job)
+	p.section("strategies")
+	for _, e := range s.Strategies {
+		p.entry(e)
+	}
+	if len(s.Require) > 0 {
+		p.section("require")
+	}
+	for _, r := range s.Require {
+		p.requirement(r)
+	}
+	_, err := w.Write(p.Bytes())
+	return err
+}
+
+// printer writes YAML, one field a line.
+type printer struct{ bytes.Buffer }
+
+const defaultMark = "default"
+
+func (p *printer) section(name string) { fmt.Fprintf(p, "\n%s:\n", name) }
+
+// field writes a name and its value, two spaces deeper for every level.
+func (p *printer) field(level int, name string, value any) { p.line(level, name, value, "") }
+
+// orDefault is field for a value that may be the default.
+func (p *printer) orDefault(level int, name string, isDefault bool, value any) {
+	mark := ""
+	if isDefault {
+		mark = defaultMark
+	}
+	p.line(level, name, value, mark)
+}
+
+func (p *printer) line(level int, name string, value any, comment string) {
+	line := fmt.Sprintf("%s%s: %v", strings.Repeat("  ", level), name, value)
+	if value == "" {
+		line = strings.TrimSuffix(line, " ")
+	}
+	if comment != "" {
+		line = fmt.Sprintf("%-42s # %s", line, comment)
+	}
+	fmt.Fprintln(p, line)
+}
+
+// about writes a text folded to lines where it is made of plain words, else quoted.
+func (p *printer) about(text string) {
+	words := strings.Fields(text)
+	plain := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == '\uFEFF' }) < 0
+	if !plain || text != strings.Join(words, " ") {
+		p.field(0, "about", strconv.Quote(text))
+		return
+	}
+	p.field(0, "about", ">")
+	line := " "
+	for _, word := range words {
+		if len(line)+1+len(word) > 110 && line != " " {
+			fmt.Fprintln(p, line)
+			line = " "
+		}
+		line += " " + word
+	}
+	fmt.Fprintln(p, line)
+}
+
+func (p *printer) workload(s *gen.Spec) {
+	p.section("workload")
+	p.orDefault(1, "start", s.Start == defaultStart, s.Start)
+	p.field(1, "duration", dur(s.Duration))
+	p.field(1, "rate", formatRate(s.Rate))
+	p.field(1, "key", names(s.Key))
+	p.field(1, "fields", "")
+	for _, fd := range s.Fields {
+		p.field(2, quoted(fd.Name), kindOf(fd))
+	}
+	p.field(1, "event_time", "")
+	p.field(2, "field", quoted(s.EventTime.Field))
+	p.orDefault(2, "log_append", !s.EventTime.LogAppend, s.EventTime.LogAppend)
+	p.field(1, "partitions", "")
+	p.orDefault(2, "count", s.Partitions == 1, s.Partitions)
+	p.orDefault(2, "by", s.PartitionBy == s.Key[0], quoted(s.PartitionBy))
+	p.orDefault(1, "transport", s.Transport == gen.Delay{}, formatDelay(s.Transport))
+	if len(s.Silent) > 0 {
+		p.field(1, "silent", "")
+	}
+	for _, o := range s.Silent {
+		fmt.Fprintf(p, "    - {partition: %d, from: %s, for: %s}\n", o.Partition, dur(o.From), dur(o.For))
+	}
+	if len(s.Outage) > 0 {
+		p.field(1, "outage", "")
+	}
+	for _, o := range s.Outage {
+		fmt.Fprintf(p, "    - {partition: %d, from: %s, for: %s, flush: %s}\n", o.Partition, dur(o.From), dur(o.For),
+			formatRate(o.Flush))
+	}
+	if len(s.Duplicates) > 0 {
+		p.field(1, "duplicates", "")
+	}
+	for _, d := range s.Duplicates {
+		p.duplicate(d, s.Fields)
+	}
+}
+
+func (p *printer) duplicate(d gen.Duplicate, fields []gen.Field) {
+	p.field(2, "- origin", quoted(d.Origin))
+	if d.Where != nil {
+		p.field(3, "where", quoted(formatWhere(d.Where, fields)))
+	}
+	p.orDefault(3, "rate", d.Rate == 1, formatShare(d.Rate))
+	p.orDefault(3, "delay", d.Delay == gen.Delay{}, formatDelay(d.Delay))
+	p.orDefault(3, "new_id", !d.NewID, d.NewID)
+	p.orDefault(3, "restamp", !d.Restamp, d.Restamp)
+	if len(d.Change) > 0 {
+		p.field(3, "change", names(d.Change))
+	}
+}
+
+func (p *printer) trace(t *Trace) {
+	p.section("workload")
+	c := t.Spec.Columns
+	p.field(1, "trace", quoted(t.File))
+	p.field(1, "columns", "")
+	p.field(2, "key", names(c.Key))
+	p.field(2, "event_time", quoted(c.EventTime))
+	p.orDefault(2, "arrival", c.Arrival == c.EventTime, quoted(c.Arrival))
+	if c.Partition != "" {
+		p.field(2, "partition", quoted(c.Partition))
+	}
+	p.orDefault(1, "unit", t.Spec.Unit == "auto", t.Spec.Unit)
+	p.field(1, "partitions", "")
+	p.orDefault(2, "count", t.Spec.Partitions == 1, t.Spec.Partitions)
+}
+
+func (p *printer) job(j Job) {
+	d := defaultJob()
+	p.section("job")
+	p.orDefault(1, "flink", j.Flink == d.Flink, j.Flink)
+	p.orDefault(1, "parallelism", j.Parallelism == d.Parallelism, j.Parallelism)
+	p.field(1, "watermark", "")
+	p.orDefault(2, "delay", j.Watermark.Delay == d.Watermark.Delay, dur(j.Watermark.Delay))
+	p.orDefault(2, "interval", j.Watermark.Interval == d.Watermark.Interval, dur(j.Watermark.Interval))
+	p.orDefault(2, "idle_after", j.Watermark.IdleAfter == 0, dur(j.Watermark.IdleAfter))
+	p.orDefault(2, "per", j.Watermark.Per == d.Watermark.Per, j.Watermark.Per)
+	p.field(1, "checkpoint", "")
+	p.orDefault(2, "interval", j.Checkpoint.Interval == 0, dur(j.Checkpoint.Interval))
+	p.orDefault(2, "delivery", j.Checkpoint.Delivery == d.Checkpoint.Delivery, j.Checkpoint.Delivery)
+	p.orDefault(1, "sink", j.Sink == d.Sink, j.Sink)
+	p.orDefault(1, "state", j.State == d.State, j.State)
+	if j.MiniBatch.Latency > 0 {
+		p.field(1, "mini_batch", "")
+		p.field(2, "latency", dur(j.MiniBatch.Latency))
+		p.field(2, "size", j.MiniBatch.Size)
+	}
+	if j.CatchUpRate > 0 {
+		p.field(1, "catch_up_rate", formatRate(j.CatchUpRate))
+	} else {
+		p.line(1, "# catch_up_rate", "100 times the stream's mean", defaultMark)
+	}
+	p.orDefault(1, "skew", j.Skew == d.Skew, j.Skew)
+}
+
+func (p *printer) entry(e Entry) {
+	p.field(1, "- "+e.Strategy.Name, "")
+	p.orDefault(3, "id", e.ID == e.Strategy.Name, quoted(e.ID))
+	defaults, _ := e.Strategy.Resolve(nil, stream.Schema{})
+	args := e.Args.Map()
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		p.orDefault(3, name, args[name] == defaults.Map()[name], quoted(args[name]))
+	}
+}
+
+func (p *printer) requirement(r Requirement) {
+	switch {
+	case r.Causes != nil:
+		p.field(1, r.Name, names(r.Causes))
+	case r.Name == AppendOnly:
+		p.field(1, r.Name, r.Bound)
+	default:
+		p.field(1, r.Name, quoted(r.Bound))
+	}
+}
+
+func dur(t stream.Time) string { return stream.FormatDuration(t) }
+
+// kindOf writes what a field holds.
+func kindOf(fd gen.Field) string {
+	switch {
+	case fd.UUID:
+		return "{uuid: true}"
+	case fd.Int != nil:
+		return fmt.Sprintf("{int: [%d, %d]}", fd.Int[0], fd.Int[1])
+	case fd.Decimal != nil:
+		low, high := stream.FormatDecimal(fd.Decimal[0], 2), stream.FormatDecimal(fd.Decimal[1], 2)
+		return fmt.Sprintf("{decimal: [%s, %s]}", low, high)
+	}
+	return fmt.Sprintf("{faker: %s}", strconv.Quote(fd.Faker))
+}
+
+func formatWhere(w *gen.Where, fields []gen.Field) string {
+	scale := 0
+	if i := slices.Index(fieldNames(fields), w.Field); fields[i].Decimal != nil {
+		scale = 2
+	}
+	return fmt.Sprintf("%s %s %s", w.Field, w.Op, stream.FormatDecimal(w.Value, scale))
+}
+
+func formatDelay(d gen.Delay) string {
+	limit := ""
+	if d.Cap > 0 {
+		limit = ", cap: " + dur(d.Cap)
+	}
+	switch d.Kind {
+	case gen.Uniform:
+		return fmt.Sprintf("{uniform: [%s, %s]%s}", dur(d.Low), dur(d.High), limit)
+	case gen.Lognormal:
+		p1, p2 := strings.TrimSuffix(formatShare(d.P1), "%"), strings.TrimSuffix(formatShare(d.P2), "%")
+		return fmt.Sprintf("{lognormal: {p%s: %s, p%s: %s}%s}", p1, dur(d.Low), p2, dur(d.High), limit)
+	}
+	return dur(d.Low)
+}
+
+// plainWord is text that YAML takes as it stands.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
+
+// quoted is text as YAML, with quotes where it needs them.
+func quoted(s string) string {
+	if plainWord.MatchString(s) && !strings.EqualFold(s, "null") {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// names writes a list, or the only entry of one.
+func names(list []string) string {
+	if len(list) == 1 {
+		return quoted(list[0])
+	}
+	parts := make([]string, len(list))
+	for i, s := range list {
+		parts[i] = quoted(s)
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}

@@ -1,0 +1,113 @@
+package scenarios
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"deduplab/results"
+	"deduplab/strategies"
+	"deduplab/stream"
+)
+
+func (l *loader) require(n *node) {
+	if !l.is(n, mapping) {
+		return
+	}
+	metrics := results.MetricNames()
+	known := append([]string{AppendOnly, StateClass, SameUnder}, metrics...)
+	for _, v := range n.items {
+		r := Requirement{Name: v.name}
+		switch {
+		case v.name == SameUnder:
+			values(&l.faults, &r.Causes, oneOf(Causes...))(v)
+			r.Bound = strings.Join(r.Causes, ", ")
+		case v.name == AppendOnly:
+			bare(&l.faults, &r.Bound, oneOf("true"))(v)
+		case v.name == StateClass:
+			value(&l.faults, &r.Class, class)(v)
+			r.Bound = classPrefix + string(r.Class)
+		case slices.Contains(metrics, v.name):
+			value(&l.faults, &r, bound(v.name))(v)
+		default:
+			l.add(v.nameAt, "there is no metric %q%s", v.name, stream.DidYouMean(v.name, known))
+		}
+		l.scenario.Require = append(l.scenario.Require, r)
+	}
+}
+
+const classPrefix = "at most "
+
+// class reads the bound of state.class.
+func class(s string) (strategies.StateClass, error) {
+	name, ok := strings.CutPrefix(s, classPrefix)
+	c := strategies.StateClass(name)
+	if ok && slices.Contains(strategies.StateClasses, c) {
+		return c, nil
+	}
+	names := make([]string, len(strategies.StateClasses))
+	for i, c := range strategies.StateClasses {
+		names[i] = string(c)
+	}
+	return "", fmt.Errorf("%q is not a bound: write \"at most CLASS\"%s; the classes are, from cheap to dear, %s", s,
+		stream.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// bound makes the reader of a metric's bound, such as "<= 1s".
+func bound(metric string) func(string) (Requirement, error) {
+	return func(s string) (Requirement, error) {
+		none := Requirement{Name: metric}
+		op := firstOp(s)
+		number := strings.TrimSpace(s[len(op):])
+		if op == "" {
+			return none, fmt.Errorf("%q is not a bound: write one like <= %s, with %s", s, example(metric),
+				strings.Join(whereOps, ", "))
+		}
+		v, err := quantity(metric, number)
+		if err != nil {
+			return none, err
+		}
+		return Requirement{Name: metric, Bound: op + " " + number, Op: op, Value: v}, nil
+	}
+}
+
+// firstOp returns the comparison that a text starts with, or nothing.
+func firstOp(s string) string {
+	for _, op := range whereOps {
+		if strings.HasPrefix(s, op) {
+			return op
+		}
+	}
+	return ""
+}
+
+// quantity reads a number in the unit of a metric: durations in milliseconds, shares, or counts.
+func quantity(metric, s string) (float64, error) {
+	switch unit(metric) {
+	case "ms":
+		t, err := stream.ParseDuration(s)
+		return float64(t), err
+	case "share":
+		return fraction(s)
+	}
+	v, err := whole(0, 1<<53)(s)
+	if err != nil {
+		return 0, fmt.Errorf("%s is a count: %w", metric, err)
+	}
+	return float64(v), nil
+}
+
+// unit tells by its name what a metric is counted in.
+func unit(metric string) string {
+	switch {
+	case strings.HasPrefix(metric, "latency_ms.") && !strings.HasSuffix(metric, ".n"):
+		return "ms"
+	case metric == "residual" || strings.HasSuffix(metric, "_rate"):
+		return "share"
+	}
+	return "count"
+}
+
+func example(metric string) string {
+	return map[string]string{"ms": "1s", "share": "0.1%", "count": "0"}[unit(metric)]
+}

@@ -1,0 +1,167 @@
+package sim
+
+import "deduplab/stream"
+
+// Change is what an operator did, as it is handed to the ledger or to a test: a change that went out, or the
+// disposition of a row that did not.
+type Change struct {
+	Tag stream.Tag  // the row it concerns
+	At  stream.Time // processing time
+	// Since is when the change before this one of the same result row went out (of an update), or when the row began to
+	// wait if it was the first of its event (of a Release); NullTime where unknown.
+	Since stream.Time
+	// Parts indexes the rows that a composed row was made of, 0 for a plain row: see Ctx.Parts.
+	Parts int32
+	Op    Op
+	Kind  stream.Kind // of Emit, Release and Again
+	To    Disposition // of Drop and DropHeld
+	First bool        // of Emit: the row is the first of its event
+	// Behind, of a late row: its partition has been idle and has not caught up yet.
+	Behind bool
+}
+
+// Op is what a Change is about.
+type Op uint8
+
+// The operations.
+const (
+	OpEmit     Op = iota // a row being handled goes out
+	OpRelease            // a row that had been held goes out
+	OpAgain              // a change about a row that went out before: -U, -D, or a +U that only keeps it alive
+	OpDrop               // a row being handled does not go out
+	OpHold               // a row being handled waits
+	OpDropHeld           // a row that had been held does not go out
+)
+
+// Ctx is an operator's view of the world: the clock, its watermark, state, timers, and where its output goes. There is
+// one for each parallel instance.
+type Ctx struct {
+	Records stream.Records
+
+	now       stream.Time
+	watermark stream.Time
+
+	readers      int
+	updateBefore bool // the consumer wants -U
+	tables       []*Table
+	newTable     func(ttl stream.Time) *Table
+	eventTimers  Wheel[Ref]
+	procTimers   Wheel[stream.Key]
+	eventLive    int // registered event-time timers that were not deleted
+
+	changes []Change
+	keys    []stream.Key // of changes, one each
+	parts   [][]stream.Tag
+	late    int64
+}
+
+// Now is the processing time of a timer, watermark or checkpoint. Rows bring their own: Row.Arrival.
+func (c *Ctx) Now() stream.Time { return c.now }
+
+// Watermark is the combined watermark of the subtask, MinTime before the first one.
+func (c *Ctx) Watermark() stream.Time { return c.watermark }
+
+// NewTable makes a keyed state with a TTL, 0 for none. Call it when the operator is made.
+func (c *Ctx) NewTable(ttl stream.Time) *Table {
+	t := c.newTable(ttl)
+	c.tables = append(c.tables, t)
+	return t
+}
+
+// Readers is the number of source readers.
+func (c *Ctx) Readers() int { return c.readers }
+
+// TimerCount counts registered timers by time domain.
+type TimerCount struct{ Event, Proc int }
+
+// Timers counts the timers that are registered.
+func (c *Ctx) Timers() TimerCount { return TimerCount{c.eventLive, c.procTimers.Len()} }
+
+// LateDropped is the engine's counter numLateRecordsDropped.
+func (c *Ctx) LateDropped() int64 { return c.late }
+
+// UpdateBefore says whether -U is wanted, as Flink's generateUpdateBefore.
+func (c *Ctx) UpdateBefore() bool { return c.updateBefore }
+
+// Emit sends the row being handled; its disposition is Emitted.
+func (c *Ctx) Emit(k stream.Kind, row *stream.Row) {
+	c.changes = append(c.changes, Change{Tag: row.Tag, At: row.Arrival, Since: stream.NullTime, Op: OpEmit, Kind: k,
+		First: row.First})
+	c.keys = append(c.keys, row.Key)
+}
+
+// Update sends the row being handled in place of old, which went out at since: -U of old if the consumer wants it, then
+// +U of the row.
+func (c *Ctx) Update(old stream.Tag, since stream.Time, row *stream.Row) {
+	if c.updateBefore {
+		c.Again(stream.UpdateBefore, row.Key, old, since, row.Arrival)
+	}
+	c.changes = append(c.changes, Change{Tag: row.Tag, At: row.Arrival, Since: since, Op: OpEmit,
+		Kind: stream.UpdateAfter, First: row.First})
+	c.keys = append(c.keys, row.Key)
+}
+
+// Again sends a change about a row that went out before, at since: its -U or -D, or a +U that only keeps it alive.
+func (c *Ctx) Again(k stream.Kind, key stream.Key, tag stream.Tag, since, at stream.Time) {
+	c.changes = append(c.changes, Change{Tag: tag, At: at, Since: since, Op: OpAgain, Kind: k})
+	c.keys = append(c.keys, key)
+}
+
+// Drop does not send the row being handled.
+func (c *Ctx) Drop(row *stream.Row, to Disposition) {
+	if to == Late {
+		c.late++
+	}
+	c.changes = append(c.changes, Change{Tag: row.Tag, At: row.Arrival, Op: OpDrop, To: to, First: row.First,
+		Behind: row.Behind})
+	c.keys = append(c.keys, row.Key)
+}
+
+// Hold keeps the row being handled in the operator.
+func (c *Ctx) Hold(row *stream.Row) {
+	c.changes = append(c.changes, Change{Tag: row.Tag, At: row.Arrival, Op: OpHold, First: row.First})
+	c.keys = append(c.keys, row.Key)
+}
+
+// Release sends a row that had been held, now. Since is its arrival if it was the first row of its event, else
+// NullTime.
+func (c *Ctx) Release(k stream.Kind, key stream.Key, tag stream.Tag, since stream.Time) {
+	c.changes = append(c.changes, Change{Tag: tag, At: c.now, Since: since, Op: OpRelease, Kind: k})
+	c.keys = append(c.keys, key)
+}
+
+// ReleaseParts sends a row that had been held and is composed of several: each column comes from the row of the part at
+// its place.
+func (c *Ctx) ReleaseParts(k stream.Kind, key stream.Key, tag stream.Tag, parts []stream.Tag) {
+	c.parts = append(c.parts, parts)
+	c.changes = append(c.changes, Change{Tag: tag, At: c.now, Since: stream.NullTime, Op: OpRelease, Kind: k,
+		Parts: int32(len(c.parts))})
+	c.keys = append(c.keys, key)
+}
+
+// DropHeld gives up a row that had been held, as a Duplicate or Replaced.
+func (c *Ctx) DropHeld(key stream.Key, tag stream.Tag, to Disposition, at stream.Time) {
+	c.changes = append(c.changes, Change{Tag: tag, At: at, Op: OpDropHeld, To: to})
+	c.keys = append(c.keys, key)
+}
+
+// DropHeldLate gives up a row that had been held, as late.
+func (c *Ctx) DropHeldLate(key stream.Key, tag stream.Tag, behind bool) {
+	c.late++
+	c.changes = append(c.changes, Change{Tag: tag, At: c.now, Op: OpDropHeld, To: Late, Behind: behind})
+	c.keys = append(c.keys, key)
+}
+
+// EventTimer registers an event-time timer for an entry. A timer at or below the watermark fires with the next
+// watermark that advances.
+func (c *Ctx) EventTimer(at stream.Time, ref Ref) {
+	c.eventLive++
+	c.eventTimers.Add(at, ref)
+}
+
+// ForgetEventTimer says that a timer registered before has no meaning any more. It still reaches the operator, which
+// must recognise it as stale: its entry no longer has that time.
+func (c *Ctx) ForgetEventTimer() { c.eventLive-- }
+
+// ProcTimer registers a processing-time timer for a key.
+func (c *Ctx) ProcTimer(at stream.Time, key stream.Key) { c.procTimers.Add(at, key) }

@@ -1,0 +1,278 @@
+package sim
+
+import "deduplab/stream"
+
+// TaskSpec says how a strategy's operator runs.
+type TaskSpec struct {
+	Parallelism int // subtasks, at least 1
+	Readers     int // source readers, at least 1
+	Records     stream.Records
+	// New makes the operator of one subtask.
+	New func(*Ctx) Operator
+	// UpdateBefore says that the consumer wants -U.
+	UpdateBefore bool
+	// Prepare fills in what this strategy's rows need beside what the source gives: another key, the order column. Nil:
+	// nothing.
+	Prepare func(*stream.Row)
+	// NewTable makes the keyed state of a subtask. Nil: in memory.
+	NewTable func(subtask int, ttl stream.Time) *Table
+	// Jump is how time passes in Flink's test harness: the clock is at its new value before the timers due in between
+	// fire. Otherwise each fires at its own time.
+	Jump bool
+}
+
+// Task runs one strategy: a keyed shuffle to subtasks by key group, each with an operator, state and timers of its own.
+// Time never falls from call to call.
+type Task struct {
+	spec     TaskSpec
+	subtasks []subtask
+}
+
+// subtask is one parallel instance. Rows wait in run until it is full or something else happens.
+type subtask struct {
+	ctx  Ctx
+	op   Operator
+	run  []stream.Row
+	rows int64
+}
+
+// KeyGroups is the number of key groups, Flink's default maximum parallelism.
+const KeyGroups = 128
+
+// NewTask makes a task.
+func NewTask(spec TaskSpec) *Task {
+	t := &Task{spec: spec, subtasks: make([]subtask, spec.Parallelism)}
+	for i := range t.subtasks {
+		s := &t.subtasks[i]
+		s.run = make([]stream.Row, 0, maxRun)
+		s.ctx = Ctx{
+			Records: spec.Records, now: stream.MinTime, watermark: stream.MinTime, readers: spec.Readers,
+			updateBefore: spec.UpdateBefore,
+		}
+		s.ctx.newTable = func(ttl stream.Time) *Table {
+			if spec.NewTable == nil {
+				return NewTable(TableSpec{TTL: ttl})
+			}
+			return spec.NewTable(i, ttl)
+		}
+		s.op = spec.New(&s.ctx)
+	}
+	return t
+}
+
+// subtaskOf is the subtask of a key: key groups are spread over the subtasks in ranges, as Flink assigns them.
+func subtaskOf(key stream.Key, parallelism int) int {
+	group := int(key.Hash() >> 57)
+	return group * parallelism / KeyGroups
+}
+
+// Row hands one row to the subtask of its key. It is handled at its arrival, at the latest when something else happens.
+func (t *Task) Row(row *stream.Row) {
+	s := &t.subtasks[0]
+	r := *row
+	if t.spec.Prepare != nil {
+		t.spec.Prepare(&r)
+	}
+	if len(t.subtasks) > 1 {
+		s = &t.subtasks[subtaskOf(r.Key, len(t.subtasks))]
+	}
+	if s.ctx.procTimers.Len() > 0 && s.ctx.procTimers.Due(r.Arrival) {
+		t.flush(s)
+		t.clock(s, r.Arrival)
+	}
+	s.run = append(s.run, r)
+	if len(s.run) == cap(s.run) {
+		t.flush(s)
+	}
+}
+
+// flush hands the waiting rows to the operator.
+func (t *Task) flush(s *subtask) {
+	if len(s.run) == 0 {
+		return
+	}
+	s.rows += int64(len(s.run))
+	s.ctx.now = s.run[len(s.run)-1].Arrival
+	s.op.Rows(&s.ctx, s.run)
+	s.run = s.run[:0]
+}
+
+// clock moves a subtask's processing time and fires the timers due.
+func (t *Task) clock(s *subtask, now stream.Time) {
+	if now <= s.ctx.now {
+		return
+	}
+	if t.spec.Jump {
+		s.ctx.now = now
+	}
+	s.ctx.procTimers.Advance(now, func(at stream.Time, due []stream.Key) {
+		if !t.spec.Jump {
+			s.ctx.now = at
+		}
+		for _, key := range due {
+			s.op.ProcTimer(&s.ctx, at, key)
+		}
+	})
+	s.ctx.now = now
+}
+
+// settle hands on waiting rows and moves the clock of every subtask.
+func (t *Task) settle(now stream.Time) {
+	for i := range t.subtasks {
+		t.flush(&t.subtasks[i])
+		t.clock(&t.subtasks[i], now)
+	}
+}
+
+// Clock moves processing time and fires the timers due.
+func (t *Task) Clock(now stream.Time) { t.settle(now) }
+
+// SourceWatermark tells the watermark of one reader.
+func (t *Task) SourceWatermark(reader int, w, now stream.Time) {
+	t.settle(now)
+	for i := range t.subtasks {
+		s := &t.subtasks[i]
+		s.op.SourceWatermark(&s.ctx, reader, w)
+	}
+}
+
+// Watermark advances the combined watermark and fires the event-time timers due.
+func (t *Task) Watermark(w, now stream.Time) {
+	t.settle(now)
+	for i := range t.subtasks {
+		s := &t.subtasks[i]
+		if w <= s.ctx.watermark {
+			continue
+		}
+		s.ctx.watermark = w
+		s.op.Watermark(&s.ctx, w)
+		s.ctx.eventTimers.Advance(w, func(at stream.Time, due []Ref) { s.op.EventTimer(&s.ctx, at, due) })
+	}
+}
+
+// Checkpoint flushes what the engine flushes before a snapshot.
+func (t *Task) Checkpoint(now stream.Time) {
+	t.settle(now)
+	for i := range t.subtasks {
+		t.subtasks[i].op.BeforeCheckpoint(&t.subtasks[i].ctx)
+	}
+}
+
+// Take hands all changes since the last call to f in the order of their processing time, subtask by subtask within one
+// instant. Parts are the rows that a composed row was made of, nil for a plain one.
+func (t *Task) Take(f func(change *Change, key stream.Key, parts []stream.Tag)) {
+	if len(t.subtasks) == 1 {
+		c := &t.subtasks[0].ctx
+		for i := range c.changes {
+			f(&c.changes[i], c.keys[i], c.partsOf(i))
+		}
+		c.forget()
+		return
+	}
+	next := make([]int, len(t.subtasks))
+	for {
+		first := -1
+		for i := range t.subtasks {
+			if next[i] < len(t.subtasks[i].ctx.changes) && (first < 0 ||
+				t.subtasks[i].ctx.changes[next[i]].At < t.subtasks[first].ctx.changes[next[first]].At) {
+				first = i
+			}
+		}
+		if first < 0 {
+			break
+		}
+		c := &t.subtasks[first].ctx
+		f(&c.changes[next[first]], c.keys[next[first]], c.partsOf(next[first]))
+		next[first]++
+	}
+	for i := range t.subtasks {
+		t.subtasks[i].ctx.forget()
+	}
+}
+
+func (c *Ctx) partsOf(i int) []stream.Tag {
+	if p := c.changes[i].Parts; p > 0 {
+		return c.parts[p-1]
+	}
+	return nil
+}
+
+// forget drops the changes that have been taken.
+func (c *Ctx) forget() {
+	c.changes, c.keys = c.changes[:0], c.keys[:0]
+	clear(c.parts)
+	c.parts = c.parts[:0]
+}
+
+// Compose builds the row whose columns come from different rows.
+func Compose(records stream.Records, parts []stream.Tag) stream.Record {
+	row := make(stream.Record, len(parts))
+	for i, tag := range parts {
+		row[i] = records.Record(tag)[i]
+	}
+	return row
+}
+
+// Subtasks returns how many rows each subtask was given and what it holds at now.
+func (t *Task) Subtasks() []SubtaskState {
+	states := make([]SubtaskState, len(t.subtasks))
+	for i := range t.subtasks {
+		s := &t.subtasks[i]
+		states[i] = SubtaskState{Rows: s.rows, State: s.op.State(&s.ctx), Timers: s.ctx.Timers(), LateDropped: s.ctx.late}
+	}
+	return states
+}
+
+// SubtaskState is what one subtask has seen and holds.
+type SubtaskState struct {
+	Rows        int64
+	State       State
+	Timers      TimerCount
+	LateDropped int64
+}
+
+// Tables visits the keyed state of all subtasks.
+func (t *Task) Tables(f func(subtask int, table *Table)) {
+	for i := range t.subtasks {
+		for _, table := range t.subtasks[i].ctx.tables {
+			f(i, table)
+		}
+	}
+}
+
+// Err is the first error of a state backend.
+func (t *Task) Err() error {
+	for i := range t.subtasks {
+		for _, table := range t.subtasks[i].ctx.tables {
+			if err := table.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Due reports whether a timer is set for a moment up to and including at, which may not be before an earlier advance.
+func (w *Wheel[T]) Due(at stream.Time) bool {
+	_, ok := w.upcoming(moment(at) + 1)
+	return ok || len(w.late) > 0
+}
+
+// Has reports whether the table holds an unexpired entry of the key, and changes nothing.
+func (t *Table) Has(key stream.Key, now stream.Time) bool {
+	if _, ref := t.find(key, fragment(key)); ref != 0 {
+		e := t.log.at(ref)
+		return !e.Has(Gone) && !t.expired(e, now)
+	}
+	if t.spec.Cold == nil {
+		return false
+	}
+	e, ok, err := t.spec.Cold.Get(key)
+	if err != nil {
+		t.fail(err)
+	}
+	return ok && !e.Has(Gone) && !t.expired(&e, now)
+}
+
+// TTL is the time after a write from which on an entry is expired, 0 for never.
+func (t *Table) TTL() stream.Time { return t.spec.TTL }

@@ -1,0 +1,132 @@
+package strategies
+
+import (
+	"fmt"
+
+	"deduplab/sim"
+	"deduplab/stream"
+)
+
+var _ = register(&Strategy{
+	Name:   "late-dlq",
+	Engine: "flink-sql",
+	About:  "a statement set that diverts late rows to a dead letter queue, in front of a windowed strategy",
+	Loses: "Rows at or behind the watermark are kept aside instead of lost, copies among them; without an IS NULL test " +
+		"the main branch loses the rows that come before the first watermark.",
+	Params: []Param{
+		{Name: "main", Kind: Enum, Values: []string{"tumble-agg", "window-dedup", "none"}, Default: "tumble-agg",
+			About: "the windowed strategy of the main branch; none: the filter alone"},
+		sizeParam,
+		{Name: "null_check", Kind: Bool, Default: "true", About: "test CURRENT_WATERMARK IS NULL in the main branch"},
+		{Name: "branch", Kind: Enum, Values: []string{"main", "dlq"}, Default: "main",
+			About: "which branch of the statement set the result is"},
+	},
+	Check: checkSize,
+	Plan: func(args Args, job Job) Plan {
+		p := Plan{
+			Changelog: stream.InsertOnly, Operator: "StreamExecCalc", Runtime: "none", StateClass: Stateless,
+			Clock: "event time", TTL: "no state", Leaks: NoDeduplication, Language: "sql",
+			New: func(*sim.Ctx) sim.Operator { return passThrough{} },
+		}
+		if main := args.Text("main"); main != "none" {
+			inner, _ := Lookup(main)
+			innerArgs, _ := inner.Resolve(map[string]string{"size": args.Text("size")}, job.Schema)
+			p = inner.Plan(innerArgs, job)
+		}
+		newInner := p.New
+		p.New = func(c *sim.Ctx) sim.Operator {
+			return &lateFilter{
+				main:       newInner(c),
+				watermarks: noWatermarks(c.Readers()),
+				nullCheck:  args.Bool("null_check"),
+				lateBranch: args.Text("branch") == "dlq",
+			}
+		}
+		p.Code = lateDLQCode(args, job, p.Code)
+		if job.Sink == Upsert {
+			p.Refused = job.noUpsertKey()
+		}
+		return p
+	},
+})
+
+// lateFilter is a WHERE with CURRENT_WATERMARK in the source's chain: it goes by the watermark of the row's own reader,
+// NULL before the first one. A row at the watermark is late by it: flink late-dlq/late-dlq, late-dlq/late-dlq-main.
+type lateFilter struct {
+	main       sim.Operator
+	watermarks []stream.Time // by reader
+	nullCheck  bool
+	lateBranch bool // the result is the late rows
+	passed     []stream.Row
+}
+
+func noWatermarks(readers int) []stream.Time {
+	w := make([]stream.Time, readers)
+	for i := range w {
+		w[i] = stream.MinTime
+	}
+	return w
+}
+
+func (o *lateFilter) Rows(c *sim.Ctx, rows []stream.Row) {
+	o.passed = o.passed[:0]
+	for i := range rows {
+		row := &rows[i]
+		watermark := o.watermarks[row.Reader]
+		late := row.Event <= watermark
+		switch {
+		case watermark == stream.MinTime && o.lateBranch, watermark == stream.MinTime && !o.nullCheck:
+			// Neither comparison with NULL holds: flink late-dlq/late-dlq-main-no-null-check.
+			c.Drop(row, sim.Filtered)
+		case watermark == stream.MinTime || late == o.lateBranch:
+			o.passed = append(o.passed, *row)
+		case o.lateBranch:
+			c.Drop(row, sim.Filtered)
+		default:
+			c.Drop(row, sim.Diverted)
+		}
+	}
+	if len(o.passed) > 0 {
+		o.main.Rows(c, o.passed)
+	}
+}
+
+func (o *lateFilter) SourceWatermark(c *sim.Ctx, reader int, w stream.Time) {
+	o.watermarks[reader] = w
+	o.main.SourceWatermark(c, reader, w)
+}
+
+func (o *lateFilter) Watermark(c *sim.Ctx, w stream.Time) { o.main.Watermark(c, w) }
+
+func (o *lateFilter) EventTimer(c *sim.Ctx, at stream.Time, due []sim.Ref) {
+	o.main.EventTimer(c, at, due)
+}
+
+func (o *lateFilter) ProcTimer(c *sim.Ctx, at stream.Time, key stream.Key) {
+	o.main.ProcTimer(c, at, key)
+}
+
+func (o *lateFilter) BeforeCheckpoint(c *sim.Ctx) { o.main.BeforeCheckpoint(c) }
+
+func (o *lateFilter) State(c *sim.Ctx) sim.State { return o.main.State(c) }
+
+func lateDLQCode(args Args, job Job, main string) string {
+	time := job.eventName()
+	onTime := fmt.Sprintf("%s > CURRENT_WATERMARK(%s)", time, time)
+	if args.Bool("null_check") {
+		onTime = fmt.Sprintf("CURRENT_WATERMARK(%s) IS NULL OR %s", time, onTime)
+	}
+	return fmt.Sprintf(`-- late rows to the dead letter queue, the others to the main query
+EXECUTE STATEMENT SET BEGIN
+  INSERT INTO dlq
+    SELECT * FROM all_orders WHERE %s <= CURRENT_WATERMARK(%s);
+  INSERT INTO results
+    SELECT * FROM deduplicated;
+END;
+
+CREATE VIEW orders AS
+  SELECT * FROM all_orders WHERE %s;
+
+-- deduplicated is the main query over the view:
+%s`, time, time, onTime, main)
+}

@@ -1,0 +1,198 @@
+package strategies
+
+import (
+	"strings"
+
+	"deduplab/sim"
+	"deduplab/stream"
+)
+
+var _ = register(&Strategy{
+	Name:   "nontime",
+	Engine: "flink-sql",
+	About:  "ROW_NUMBER ordered by plain columns: the row that sorts first, corrected when a better one comes",
+	Loses: "Ordered by anything but one descending column it is declared insert-only and yet sends +U without -U " +
+		"(FLINK-40368): a consumer that trusts the planner stores both rows. Each checkpoint restarts the TTL of " +
+		"cached keys.",
+	Params: rankParams,
+	Check:  checkRank,
+	Plan: func(args Args, job Job) Plan {
+		return rankPlan(args, job, job.rowNumber(job.orderText(args.OrderBy())))
+	},
+})
+
+var rankParams = []Param{
+	{Name: "order_by", Kind: Order, About: "columns with a direction, such as \"price asc\""},
+	ttlParam,
+	{Name: "cache", Kind: Int, Default: "10000", About: "table.exec.rank.topn-cache-size, entries a subtask"},
+}
+
+// checkRank refuses orders that the planner does not turn into a Rank.
+func checkRank(args Args, schema stream.Schema) string {
+	if order := args.OrderBy(); len(order) == 1 && order[0].Column == schema.Event {
+		return "ordered by the event-time column alone the planner makes a Deduplicate, not a Rank: " +
+			"use rowtime-asc or rowtime-desc"
+	}
+	return ""
+}
+
+// rankPlan plans a Top-1 by columns that are no time attribute: StreamExecRank with FastTop1Function.
+func rankPlan(args Args, job Job, query string) Plan {
+	ttl, order := args.Duration("ttl"), args.OrderBy()
+	// The planner takes any top-1 whose order is not one single descending column for insert-only: FLINK-40368, flink
+	// nontime-price-asc/price-change, nontime-price-key-desc/price-change. With mini-batch the fault is gone:
+	// nontime-price-asc/mini-batch.
+	insertOnly := !job.MiniBatch.on() && !(len(order) == 1 && order[0].Desc)
+	p := Plan{
+		Changelog: job.topOneMode(insertOnly),
+		Operator:  "StreamExecRank",
+		Runtime:   "org.apache.flink.table.runtime.operators.rank.FastTop1Function",
+		Clock:     "processing time, for the TTL",
+		TTL: "the last write to the cache (the first row or a better one), then once more from the last checkpoint " +
+			"or eviction: up to twice the TTL",
+		Leaks:   ByTTL,
+		Promise: FirstByOrder,
+		Order:   order,
+		New: func(c *sim.Ctx) sim.Operator {
+			return newTopOne(c, ttl, args.Int("cache"), newSorter(job.Schema, order), job)
+		},
+		Language: "sql",
+		Code:     job.ddl("orders") + "\n\n" + ttlOption(ttl) + query,
+	}
+	if len(newSorter(job.Schema, order).columns) == 0 {
+		p.Promise = AnyRow // all rows of a key tie
+	}
+	p.StateClass = perKeyUnless(ttl)
+	return job.planned(p)
+}
+
+// topOne is Flink's FastTop1Function. The current row of a key lives in a cache; keyed state is written only when the
+// cache evicts by size, or at a checkpoint, which writes all cached rows anew and so restarts their TTL: flink
+// nontime-price-asc/ttl-cache-checkpoint, nontime-price-asc/cache-size-1.
+type topOne struct {
+	sim.Base
+	cache  *sim.LRU
+	state  *sim.Table
+	sorter sorter
+	now    stream.Time // of the row or checkpoint being handled, for evictions
+
+	entryBytes int
+	ttlBytes   int
+}
+
+func newTopOne(c *sim.Ctx, ttl stream.Time, cacheSize int, sorter sorter, job Job) *topOne {
+	o := &topOne{state: c.NewTable(ttl), sorter: sorter, entryBytes: job.keyBytes() + job.rowBytes(),
+		ttlBytes: ttlBytes(ttl)}
+	o.cache = sim.NewLRU(cacheSize, ttl, o.write)
+	return o
+}
+
+// write moves a cached row to keyed state.
+func (o *topOne) write(e *sim.Entry) { o.state.Put(e.Key, o.now, e.Value, e.Tag, 0) }
+
+func (o *topOne) Rows(c *sim.Ctx, rows []stream.Row) {
+	inState := o.state.Probe(rows)
+	for i := range rows {
+		row := &rows[i]
+		o.now = row.Arrival
+		current := o.cache.Get(row.Key, row.Arrival)
+		if current == nil {
+			current = inState.Get(i)
+		}
+		switch {
+		case current == nil:
+			c.Emit(stream.Insert, row)
+		case o.sorter.before(c.Records, row.Order, row.Tag, current.Value, current.Tag):
+			c.Update(current.Tag, stream.NullTime, row)
+		default:
+			// A row that is no better leaves a state row out of the cache: flink nontime-price-asc/cache-size-1.
+			c.Drop(row, sim.Duplicate)
+			continue
+		}
+		o.cache.Put(row.Key, row.Arrival, row.Order, row.Tag, 0)
+	}
+}
+
+func (o *topOne) BeforeCheckpoint(c *sim.Ctx) {
+	o.now = c.Now()
+	o.cache.Each(o.now, o.write)
+}
+
+func (o *topOne) State(c *sim.Ctx) sim.State {
+	now := c.Now()
+	cached, both := o.cache.Len(now), 0
+	o.cache.Each(now, func(e *sim.Entry) {
+		if o.state.Has(e.Key, now) {
+			both++
+		}
+	})
+	held := o.state.Held()
+	return sim.State{
+		Entries:  held,
+		Cached:   cached,
+		LiveKeys: o.state.Live(now) + cached - both,
+		Bytes:    int64(held*(o.entryBytes+o.ttlBytes) + cached*o.entryBytes),
+	}
+}
+
+// sorter compares rows of one key by the columns of an ORDER BY. Columns of the key are left out: they tie.
+type sorter struct {
+	schema  stream.Schema
+	columns []OrderBy
+	// inRow says that the first column is a number, which Row.Order and Entry.Value hold.
+	inRow bool
+}
+
+func newSorter(schema stream.Schema, order []OrderBy) sorter {
+	s := sorter{schema: schema}
+	for _, by := range order {
+		if !isKey(schema, by.Column) {
+			s.columns = append(s.columns, by)
+		}
+	}
+	s.inRow = len(s.columns) > 0 && schema.Columns[s.columns[0].Column].Type != stream.String
+	return s
+}
+
+func isKey(schema stream.Schema, column int) bool {
+	for _, k := range schema.Key {
+		if k == column {
+			return true
+		}
+	}
+	return false
+}
+
+// before reports whether row a sorts strictly before row b; equal in all columns is no better.
+func (s sorter) before(records stream.Records, orderA int64, a stream.Tag, orderB int64, b stream.Tag) bool {
+	rest := s.columns
+	if s.inRow {
+		if orderA != orderB {
+			return (orderA < orderB) != s.columns[0].Desc
+		}
+		rest = rest[1:]
+	}
+	if len(rest) == 0 || a == b {
+		return false
+	}
+	rowA, rowB := records.Record(a), records.Record(b)
+	for _, by := range rest {
+		cmp := rowA[by.Column].Compare(rowB[by.Column], s.schema.Columns[by.Column].Type)
+		if cmp != 0 {
+			return (cmp < 0) != by.Desc
+		}
+	}
+	return false
+}
+
+// orderText renders an order as SQL.
+func (j Job) orderText(order []OrderBy) string {
+	parts := make([]string, len(order))
+	for i, by := range order {
+		parts[i] = j.Schema.Columns[by.Column].Name + " ASC"
+		if by.Desc {
+			parts[i] = j.Schema.Columns[by.Column].Name + " DESC"
+		}
+	}
+	return strings.Join(parts, ", ")
+}

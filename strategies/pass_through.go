@@ -1,0 +1,36 @@
+package strategies
+
+import (
+	"fmt"
+
+	"deduplab/sim"
+	"deduplab/stream"
+)
+
+var _ = register(&Strategy{
+	Name:   "pass-through",
+	Engine: "flink-sql",
+	About:  "no deduplication: the floor that every other strategy is measured against",
+	Loses:  "It loses nothing and lets every copy through.",
+	Plan: func(_ Args, job Job) Plan {
+		return Plan{
+			Changelog: stream.InsertOnly, Operator: "StreamExecCalc", Runtime: "none",
+			StateClass: Stateless, Clock: "none", TTL: "no state",
+			Leaks:    NoDeduplication,
+			New:      func(*sim.Ctx) sim.Operator { return passThrough{} },
+			Language: "sql",
+			Code:     job.ddl("orders") + "\n\n" + fmt.Sprintf("SELECT %s FROM orders;", job.columns("")),
+		}
+	},
+})
+
+// passThrough emits every row at once.
+type passThrough struct{ sim.Base }
+
+func (passThrough) Rows(c *sim.Ctx, rows []stream.Row) {
+	for i := range rows {
+		c.Emit(stream.Insert, &rows[i])
+	}
+}
+
+func (passThrough) State(*sim.Ctx) sim.State { return sim.State{} }

@@ -1,0 +1,383 @@
+// Package strategies holds the ways of deduplicating, one file each: the operator, what the planner declares, when the
+// strategy loses or leaks data, and the code that a user would deploy.
+//
+// To add one, write one file that declares a [Strategy] and hands it to register. Its parameters are then accepted in
+// scenarios, its operator runs in the lab, and its facts stand in the report.
+package strategies
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"deduplab/sim"
+	"deduplab/stream"
+)
+
+// Strategy is one way of deduplicating.
+type Strategy struct {
+	Name   string
+	Engine string // flink-sql or flink-datastream
+	About  string // one line: what it does
+	Loses  string // one sentence: when it loses or leaks data
+	Params []Param
+	// Check tests parameters against each other and the schema; it returns the fault. Optional.
+	Check func(args Args, schema stream.Schema) string
+	// Plan is what the planner makes of the strategy in a job. Args are complete and valid.
+	Plan func(args Args, job Job) Plan
+}
+
+// Job is what the planner knows beside the query: the table, the sink and the options.
+type Job struct {
+	Schema stream.Schema
+	Sink   Sink
+	// MiniBatch is table.exec.mini-batch.*: Latency 0 is off.
+	MiniBatch MiniBatch
+	// InsertInsensitive is table.exec.deduplicate.insert-update-after-sensitive-enabled = false.
+	InsertInsensitive bool
+	// WatermarkDelay is the d of WATERMARK FOR ts AS ts - d, for the code.
+	WatermarkDelay stream.Time
+}
+
+// MiniBatch holds the table.exec.mini-batch options.
+type MiniBatch struct {
+	Latency stream.Time // allow-latency
+	Size    int
+	Compact bool // table.exec.deduplicate.mini-batch.compact-changes-enabled
+}
+
+// Sink is what consumes the result.
+type Sink uint8
+
+// The sinks of a job.
+const (
+	Retract Sink = iota // takes all changes and applies them as a multiset
+	Append              // takes inserts only
+	Upsert              // keeps the last row of a key
+)
+
+var sinkNames = []string{"retract", "append", "upsert"}
+
+// String is the name used in scenarios.
+func (s Sink) String() string { return sinkNames[s] }
+
+// ParseSink reads the name used in scenarios.
+func ParseSink(s string) (Sink, bool) {
+	i := slices.Index(sinkNames, s)
+	return Sink(max(i, 0)), i >= 0
+}
+
+// Plan is a strategy planned for one job.
+type Plan struct {
+	Changelog  stream.ChangelogMode // declared, for what feeds the sink
+	Operator   string               // ExecNode, such as StreamExecDeduplicate
+	Runtime    string               // runtime class
+	StateClass StateClass
+	Clock      string // what time the strategy goes by: event time, processing time or none
+	TTL        string // what its TTL counts from, and what refreshes it
+	// Refused is the planner's reason not to feed this sink; empty where it does.
+	Refused string
+
+	// Key says what the operator groups by; Order fills Row.Order.
+	Key   KeyBy
+	Order []OrderBy
+	// Outputs names what the result's rows hold.
+	Output Output
+	// ToChangelog turns every change of Input into an inserted row with an op column.
+	ToChangelog bool
+	Input       stream.ChangelogMode
+	// Leaks says how copies can come through, for the ledger's causes. Timer and Window are the spans it goes by.
+	Leaks         Leak
+	Timer, Window stream.Time
+	// Promise is the version of an event that the strategy promises to end with.
+	Promise Promise
+	// New makes one parallel instance of the operator.
+	New func(*sim.Ctx) sim.Operator
+
+	Language string // sql or java
+	Code     string // what a user would deploy
+}
+
+// KeyBy is what rows are grouped by.
+type KeyBy uint8
+
+// The groupings.
+const (
+	ByKey KeyBy = iota // the key of the workload
+	ByRow              // all columns
+)
+
+// Output is the shape of the result's rows.
+type Output uint8
+
+// The outputs.
+const (
+	WholeRow  Output = iota
+	KeyOnly          // the key columns
+	Windowed         // window_start, window_end, then the row
+	DropEvent        // the row without its event-time column, as the article's TO_CHANGELOG query
+)
+
+// Leak is the way in which copies come through a strategy.
+type Leak uint8
+
+// The leaks.
+const (
+	ByTTL           Leak = iota // state has expired
+	NoDeduplication             // nothing is removed
+	ByContent                   // only equal rows are copies
+	ByWindow                    // another window does not know the key
+	ByTimer                     // a timer has cleared the state
+)
+
+// Promise is which of several rows of one key a strategy promises to end with.
+type Promise uint8
+
+// The promises.
+const (
+	AnyRow       Promise = iota
+	LastByEvent          // the row with the largest event time
+	FirstByOrder         // the row that sorts first by Plan.Order
+)
+
+// StateClass is how a strategy's state grows, in the words of the article on reviewing Flink SQL.
+type StateClass string
+
+// The state classes, from cheap to dear.
+const (
+	Stateless   StateClass = "stateless"
+	Constant    StateClass = "constant"
+	TimeBounded StateClass = "time-bounded"
+	PerKey      StateClass = "per key"
+	PerRecord   StateClass = "per record"
+)
+
+// StateClasses lists the classes from cheap to dear.
+var StateClasses = []StateClass{Stateless, Constant, TimeBounded, PerKey, PerRecord}
+
+// OrderBy is one column of an ORDER BY.
+type OrderBy struct {
+	Column int // index in the schema
+	Desc   bool
+}
+
+// Param is one parameter of a strategy.
+type Param struct {
+	Name    string
+	Kind    ParamKind
+	Values  []string // of an Enum
+	Default string   // as it would be written; empty: required, unless Kind says otherwise
+	About   string
+}
+
+// ParamKind is the type of a parameter.
+type ParamKind uint8
+
+// The kinds of parameter.
+const (
+	Duration ParamKind = iota // a span; 0 switches the thing off
+	Int                       // a whole number, at least 1
+	Bool                      // true or false
+	Enum                      // one of Values
+	Order                     // columns with a direction, such as "price asc, order_id desc"
+)
+
+// Args are the parameters of one strategy in a scenario, as written or by default.
+type Args struct {
+	text  map[string]string
+	order []OrderBy
+}
+
+// Duration returns a Duration parameter.
+func (a Args) Duration(name string) stream.Time {
+	t, _ := stream.ParseDuration(a.text[name])
+	return t
+}
+
+// Int returns an Int parameter.
+func (a Args) Int(name string) int {
+	var n int
+	_, _ = fmt.Sscan(a.text[name], &n)
+	return n
+}
+
+// Bool returns a Bool parameter.
+func (a Args) Bool(name string) bool { return a.text[name] == "true" }
+
+// Text returns a parameter as it was written.
+func (a Args) Text(name string) string { return a.text[name] }
+
+// OrderBy returns the Order parameter.
+func (a Args) OrderBy() []OrderBy { return a.order }
+
+// Map returns all parameters by name, as written.
+func (a Args) Map() map[string]string { return a.text }
+
+// ParamError is one fault in a strategy's parameters.
+type ParamError struct {
+	Param   string // the parameter; empty when one is missing
+	Message string // what is wrong and what was expected
+}
+
+// Error names the parameter and the fault.
+func (e ParamError) Error() string { return e.Param + ": " + e.Message }
+
+// Resolve checks the parameters given and completes them with the defaults. All faults are returned at once.
+func (s *Strategy) Resolve(given map[string]string, schema stream.Schema) (Args, []ParamError) {
+	args := Args{text: map[string]string{}}
+	var faults []ParamError
+	for _, name := range sortedKeys(given) {
+		i := slices.IndexFunc(s.Params, func(p Param) bool { return p.Name == name })
+		if i < 0 {
+			faults = append(faults, ParamError{name, s.unknownParam(name)})
+			continue
+		}
+		if fault := args.set(s.Params[i], given[name], schema); fault != "" {
+			faults = append(faults, ParamError{name, fault})
+		}
+	}
+	for _, p := range s.Params {
+		if _, ok := given[p.Name]; ok {
+			continue
+		}
+		if p.Default == "" {
+			faults = append(faults, ParamError{"", fmt.Sprintf("%s needs %s: %s", s.Name, p.Name, p.About)})
+			continue
+		}
+		if fault := args.set(p, p.Default, schema); fault != "" {
+			faults = append(faults, ParamError{"", fmt.Sprintf("%s: %s", p.Name, fault)})
+		}
+	}
+	if len(faults) == 0 && s.Check != nil {
+		if fault := s.Check(args, schema); fault != "" {
+			faults = append(faults, ParamError{"", fault})
+		}
+	}
+	return args, faults
+}
+
+func (s *Strategy) unknownParam(name string) string {
+	if len(s.Params) == 0 {
+		return fmt.Sprintf("%s takes no parameters", s.Name)
+	}
+	names := make([]string, len(s.Params))
+	for i, p := range s.Params {
+		names[i] = p.Name
+	}
+	return fmt.Sprintf("unknown parameter of %s%s; it takes %s",
+		s.Name, stream.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+func (a *Args) set(p Param, value string, schema stream.Schema) string {
+	a.text[p.Name] = value
+	switch p.Kind {
+	case Duration:
+		t, err := stream.ParseDuration(value)
+		if err != nil {
+			return err.Error()
+		}
+		a.text[p.Name] = stream.FormatDuration(t)
+	case Int:
+		var n int
+		if _, err := fmt.Sscanf(value, "%d", &n); err != nil || n < 1 || fmt.Sprint(n) != value {
+			return fmt.Sprintf("%q is not a whole number of at least 1", value)
+		}
+	case Bool:
+		if value != "true" && value != "false" {
+			return fmt.Sprintf("%q is neither true nor false", value)
+		}
+	case Enum:
+		if !slices.Contains(p.Values, value) {
+			return fmt.Sprintf("%q is not one of %s%s", value, strings.Join(p.Values, ", "),
+				stream.DidYouMean(value, p.Values))
+		}
+	case Order:
+		order, fault := parseOrder(value, schema)
+		a.order = order
+		return fault
+	}
+	return ""
+}
+
+func parseOrder(text string, schema stream.Schema) ([]OrderBy, string) {
+	var order []OrderBy
+	for part := range strings.SplitSeq(text, ",") {
+		words := strings.Fields(part)
+		if len(words) == 0 || len(words) > 2 {
+			return nil, fmt.Sprintf("%q is not an order: write columns with a direction, such as \"price asc\"", text)
+		}
+		column := schema.Index(words[0])
+		if column < 0 {
+			names := make([]string, len(schema.Columns))
+			for i, c := range schema.Columns {
+				names[i] = c.Name
+			}
+			return nil, fmt.Sprintf("no column %q%s; there are %s",
+				words[0], stream.DidYouMean(words[0], names), strings.Join(names, ", "))
+		}
+		by := OrderBy{Column: column}
+		if len(words) == 2 {
+			switch strings.ToLower(words[1]) {
+			case "asc":
+			case "desc":
+				by.Desc = true
+			default:
+				return nil, fmt.Sprintf("%q is not a direction: asc or desc", words[1])
+			}
+		}
+		order = append(order, by)
+	}
+	return order, ""
+}
+
+var registry = map[string]*Strategy{}
+
+// register adds a strategy; it returns it so that a file can register in a variable declaration.
+func register(s *Strategy) *Strategy {
+	if _, ok := registry[s.Name]; ok {
+		panic("strategies: " + s.Name + " is registered twice")
+	}
+	registry[s.Name] = s
+	return s
+}
+
+// Lookup finds a strategy by name.
+func Lookup(name string) (*Strategy, bool) {
+	s, ok := registry[name]
+	return s, ok
+}
+
+// Names lists all strategies in alphabetical order.
+func Names() []string { return sortedKeys(registry) }
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+// Prepare returns what fills in a row for this plan beside what the source gives: another key, the order column. It is
+// nil where there is nothing to do.
+func (p Plan) Prepare(records stream.Records) func(*stream.Row) {
+	order, schema := -1, records.Schema()
+	if s := newSorter(schema, p.Order); s.inRow {
+		order = s.columns[0].Column
+	}
+	byRow := p.Key == ByRow
+	if !byRow && order < 0 {
+		return nil
+	}
+	return func(row *stream.Row) {
+		if byRow {
+			content := records.Content(row.Tag)
+			row.Key = stream.Key{Hi: content, Lo: stream.Mix(content)}
+		}
+		if order >= 0 {
+			row.Order = records.Order(row.Tag, order)
+		}
+	}
+}
