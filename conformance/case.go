@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Case is one recorded case. Fields that only inform are left out.
@@ -177,4 +178,26 @@ type Diff struct {
 	Step      int    // 0-based; -1 for the plan
 	What      string // emits, state_entries, ...
 	Want, Got string
+}
+
+// String renders the difference with the recording's and the lab's side of it.
+func (d Diff) String() string {
+	var b strings.Builder
+	where := "plan"
+	if d.Step >= 0 {
+		where = fmt.Sprintf("step %d", d.Step+1)
+	}
+	fmt.Fprintf(&b, "      %s: %s\n", where, d.What)
+	for _, side := range []struct{ name, text string }{{"engine", d.Want}, {"lab", d.Got}} {
+		if side.text == "" {
+			side.text = "(nothing)"
+		}
+		for i, line := range strings.Split(side.text, "\n") {
+			if i > 0 {
+				side.name = ""
+			}
+			fmt.Fprintf(&b, "        %-7s %s\n", side.name, line)
+		}
+	}
+	return b.String()
 }

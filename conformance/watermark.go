@@ -35,7 +35,7 @@ func runWatermark(c *Case) ([]Diff, error) {
 		err := feed(step)
 		failed := errors.Is(err, sim.ErrNullRowtime)
 		if err != nil && !failed {
-			return nil, fmt.Errorf("%s: step %d: %w", c.File, i, err)
+			return nil, fmt.Errorf("%s: step %d: %w", c.File, i+1, err)
 		}
 		differ(i, "emits", watermarkEmits(step.Emits), out)
 		if failed != (step.Error != "") {

@@ -5,8 +5,8 @@ import "deduplab/stream"
 // delivery is a stream of a generated workload. It holds the rows that are under way and nothing else.
 type delivery struct {
 	g        *generator
-	next     event // the first event that is not yet made
-	until    uint64
+	next     event  // the first event that is not yet made
+	until    uint64 // ticks from the start, after which no event is made
 	wheel    *wheel
 	arriving list // what is left of the rows that arrive now
 	rest     bool // whether anything is left of them
@@ -20,7 +20,7 @@ func (g *generator) Stream() Stream {
 		g:     g,
 		next:  g.timeline.next(first()),
 		until: uint64(g.spec.Duration) << tickBits,
-		wheel: newWheel(),
+		wheel: newWheel(g.spec.Start),
 		parts: make([]list, g.spec.Partitions),
 	}
 }
@@ -28,28 +28,33 @@ func (g *generator) Stream() Stream {
 // Next implements Stream. It never fails.
 func (d *delivery) Next(dst []stream.Row) (int, error) {
 	n := 0
-	for n < len(dst) {
-		if d.rest {
-			n += d.deliver(dst[n:])
-			continue
-		}
+	for n < len(dst) && (d.rest || d.proceed()) {
+		n += d.deliver(dst[n:])
+	}
+	return n, nil
+}
+
+// proceed moves on to the next moment at which rows arrive. It reports false at the end of the stream.
+func (d *delivery) proceed() bool {
+	for !d.rest {
 		now := d.wheel.upcoming()
 		if d.next.at < d.until {
 			now = min(now, d.next.created())
 		}
 		if now == stream.MaxTime {
-			break
+			return false
 		}
 		d.wheel.advance(now)
 		for d.next.created() == now && d.next.at < d.until {
 			d.make(d.next)
 			d.next = d.g.timeline.next(d.next)
 		}
-		if d.arriving, d.rest = d.wheel.due(); d.rest && len(d.parts) > 1 {
-			d.arriving = d.wheel.sortByPartition(d.arriving, d.parts)
-		}
+		d.arriving, d.rest = d.wheel.due()
 	}
-	return n, nil
+	if len(d.parts) > 1 {
+		d.arriving = d.wheel.sortByPartition(d.arriving, d.parts)
+	}
+	return true
 }
 
 // make puts the rows of an event under way.
@@ -61,47 +66,37 @@ func (d *delivery) make(e event) {
 	}
 	d.sendings = g.sendings(d.sendings[:0], e, partition)
 	first := 0
-	for i, s := range d.sendings {
-		if s.arrival < d.sendings[first].arrival {
+	for i := range d.sendings {
+		if d.sendings[i].arrival < d.sendings[first].arrival {
 			first = i
 		}
 	}
-	for i, s := range d.sendings {
+	for i := range d.sendings {
+		s := &d.sendings[i]
 		row := d.wheel.add(s.arrival)
-		row.key = key
-		if s.origin > 0 && g.rules[s.origin-1].newKey {
-			row.key = g.key(s.origin, e.draw)
+		row.Key = key
+		if g.NewKey(s.origin) {
+			row.Key = g.key(s.origin, e.draw)
 		}
-		row.event = g.spec.Start + g.eventTime(e, s)
-		row.tag = stream.NewTag(e.number, s.origin, i)
-		row.partition = uint16(partition)
-		row.first = i == first
+		row.Event = g.spec.Start + g.eventTime(e, s)
+		row.Arrival = g.spec.Start + s.arrival
+		row.Tag = stream.NewTag(e.number, s.origin, i)
+		row.Partition = uint16(partition)
+		row.First = i == first
 	}
 }
 
 // deliver hands out rows that arrive now and returns how many.
 func (d *delivery) deliver(dst []stream.Row) int {
-	arrival := d.g.spec.Start + d.wheel.now
 	given := list{head: d.arriving.head}
-	for i := range dst {
-		at := d.arriving.head
-		row := &d.wheel.slab[at]
-		dst[i] = stream.Row{
-			Key:       row.key,
-			Event:     row.event,
-			Arrival:   arrival,
-			Tag:       row.tag,
-			Partition: row.partition,
-			First:     row.first,
-		}
-		given.tail = at
-		d.arriving.head = row.next
-		if at == d.arriving.tail {
-			d.rest = false
-			d.wheel.release(given)
-			return i + 1
-		}
+	n := 0
+	for d.rest && n < len(dst) {
+		given.tail = d.arriving.head
+		dst[n] = d.wheel.rows[given.tail]
+		n++
+		d.arriving.head = d.wheel.next[given.tail]
+		d.rest = given.tail != d.arriving.tail
 	}
 	d.wheel.release(given)
-	return len(dst)
+	return n
 }

@@ -16,6 +16,8 @@ type generator struct {
 	columns []column   // one a field
 	sources [][]source // by origin and field; a copy shares the source of each field that it does not change
 	keys    []int      // the fields of the key
+	// uuids has the source of the key by origin if the key is a UUID by itself; otherwise it is nil.
+	uuids []source
 	// partitionBy is the field that picks the partition, -1 for the key.
 	partitionBy int
 
@@ -49,7 +51,8 @@ type outage struct {
 	slope     uint64 // milliseconds of delivery a millisecond of sending, in units of 2^-32
 }
 
-// New makes a generated workload: a function of the spec and the seed alone. The error joins all faults of the spec.
+// New makes a generated workload: a function of the spec and the seed alone. The spec must not be changed afterwards.
+// The error joins all faults of the spec.
 func New(spec Spec, seed uint64) (Workload, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -126,13 +129,16 @@ func (g *generator) addOrigin(seed uint64, redrawn []int) {
 		sources[f] = newSource(seed, fmt.Sprintf("field %s of origin %d", field.Name, origin))
 	}
 	g.sources = append(g.sources, sources)
+	if len(g.keys) == 1 && g.columns[g.keys[0]].uuid {
+		g.uuids = append(g.uuids, sources[g.keys[0]])
+	}
 	g.transports = append(g.transports, newSource(seed, fmt.Sprintf("transport of origin %d", origin)))
 }
 
 // key is the key of an event's row.
 func (g *generator) key(origin int, draw uint64) stream.Key {
-	if f := g.keys[0]; len(g.keys) == 1 && g.columns[f].uuid {
-		return uuid(g.sources[origin][f].at(draw))
+	if g.uuids != nil {
+		return uuid(g.uuids[origin].at(draw))
 	}
 	return g.hashedKey(origin, draw)
 }
@@ -167,20 +173,15 @@ func (g *generator) partition(draw uint64) int {
 
 // partitionOf is where the rows of an event go whose original has the given key.
 func (g *generator) partitionOf(draw uint64, key stream.Key) int {
-	var hash uint64
-	if f := g.partitionBy; f >= 0 && !(len(g.keys) == 1 && g.keys[0] == f && g.columns[f].uuid) {
+	hash := stream.Mix(key.Hi ^ key.Lo) // as the column hashes it, if it is the key
+	if f := g.partitionBy; f >= 0 && !(g.uuids != nil && f == g.keys[0]) {
 		hash = g.columns[f].hash(g.sources[0][f].at(draw))
-	} else {
-		hash = stream.Mix(key.Hi ^ key.Lo)
 	}
 	return int(below(hash, uint64(g.spec.Partitions)))
 }
 
-// copies reports whether a rule makes a copy of an event.
-func (g *generator) copies(r *rule, draw uint64) bool {
-	if !r.chance.hits(r.picks.at(draw)) {
-		return false
-	}
+// concerns reports whether an event is one of those that a rule copies its share of.
+func (g *generator) concerns(r *rule, draw uint64) bool {
 	return r.where == nil || r.where.holds(g.columns[r.field].number(g.sources[0][r.field].at(draw)))
 }
 
@@ -211,7 +212,8 @@ func (g *generator) send(e event, origin, partition int) sending {
 func (g *generator) sendings(to []sending, e event, partition int) []sending {
 	to = append(to, g.send(e, 0, partition))
 	for i := range g.rules {
-		if g.copies(&g.rules[i], e.draw) {
+		r := &g.rules[i]
+		if r.chance.hits(r.picks.at(e.draw)) && g.concerns(r, e.draw) {
 			to = append(to, g.send(e, i+1, partition))
 		}
 	}
@@ -219,7 +221,7 @@ func (g *generator) sendings(to []sending, e event, partition int) []sending {
 }
 
 // eventTime is the row's own timestamp in milliseconds from the start.
-func (g *generator) eventTime(e event, s sending) stream.Time {
+func (g *generator) eventTime(e event, s *sending) stream.Time {
 	switch {
 	case g.spec.EventTime.LogAppend:
 		return s.arrival
@@ -260,7 +262,8 @@ func (g *generator) Record(tag stream.Tag) stream.Record {
 }
 
 func (g *generator) absoluteEventTime(e event, origin int) stream.Time {
-	return g.spec.Start + g.eventTime(e, g.send(e, origin, g.partition(e.draw)))
+	s := g.send(e, origin, g.partition(e.draw))
+	return g.spec.Start + g.eventTime(e, &s)
 }
 
 // Order implements stream.Records.
@@ -302,8 +305,8 @@ func (g *generator) Content(tag stream.Tag) uint64 {
 			e = g.timeline.event(number)
 		}
 		partition := g.partition(e.draw)
-		was, is := g.eventTime(e, g.send(e, 0, partition)), g.eventTime(e, g.send(e, origin, partition))
-		if is != was {
+		original, copied := g.send(e, 0, partition), g.send(e, origin, partition)
+		if was, is := g.eventTime(e, &original), g.eventTime(e, &copied); is != was {
 			content = fold(content, g.schema.Event, stream.Mix(uint64(is-was)))
 		}
 	}

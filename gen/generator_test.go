@@ -98,7 +98,7 @@ func formatRecord(work gen.Workload, tag stream.Tag) string {
 func checkLookups(t interface {
 	Errorf(string, ...any)
 }, work gen.Workload, rows []stream.Row) {
-	firsts := map[uint64]stream.Time{}
+	firsts, tags := map[uint64]stream.Time{}, map[uint64][]stream.Tag{}
 	contents, records := map[uint64]string{}, map[string]uint64{}
 	schema := work.Schema()
 	for i, row := range rows {
@@ -113,6 +113,7 @@ func checkLookups(t interface {
 		if got := work.Arrival(row.Tag); got != row.Arrival {
 			t.Errorf("row %d: Arrival is %v, but it arrived at %v", i, got, row.Arrival)
 		}
+		tags[event] = append(tags[event], row.Tag)
 		_, seen := firsts[event]
 		if row.First == seen {
 			t.Errorf("row %d of event %d: First is %v", i, event, row.First)
@@ -148,6 +149,9 @@ func checkLookups(t interface {
 	for event := range uint64(len(firsts)) {
 		if _, ok := firsts[event]; !ok {
 			t.Errorf("event %d is missing: numbers are not dense", event)
+		}
+		if got := work.Rows(event); !slices.Equal(got, tags[event]) {
+			t.Errorf("event %d: Rows are %x, but %x arrived", event, got, tags[event])
 		}
 	}
 }

@@ -75,9 +75,9 @@ func roundCoarse(x float64) uint64 {
 func (q quantiles) at(u uint64) uint64 {
 	u = max(u, 1<<(64-octaves))
 	zeros := bits.LeadingZeros64(u)
-	within := u << (zeros + 1) // the place within the octave
-	cell := (octaves-1-zeros)<<cellBits | int(within>>(64-cellBits))
-	high, low := q[cell], q[cell+1]
-	down, _ := bits.Mul64(high-low, within<<cellBits)
-	return high - down
+	within := u << ((zeros + 1) % 64) // the place within the octave
+	cell := (octaves-1-zeros)<<cellBits + int(within>>(64-cellBits))
+	ends := q[cell : cell+2]
+	down, _ := bits.Mul64(ends[0]-ends[1], within<<cellBits)
+	return ends[0] - down
 }

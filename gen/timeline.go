@@ -31,12 +31,18 @@ type timeline struct {
 	silences  []silence
 	partition func(draw uint64) int // of a candidate
 
-	mu    sync.Mutex      // held to add a mark
-	known atomic.Int64    // how many marks there are
-	marks []*[4096]uint64 // mark i is the creation of event i*markEvery-1 in ticks; by chunks, made when needed
+	mu    sync.Mutex   // held to add a mark
+	known atomic.Int64 // how many marks there are
+	marks []*markChunk // made when needed
 }
 
-const markEvery = 64
+// Mark i is the creation of event i*markEvery-1 in ticks. Marks take a quarter of a byte for each event.
+const (
+	markEvery  = 32
+	chunkMarks = 4096
+)
+
+type markChunk [chunkMarks]uint64
 
 // silence is a span in ticks in which a partition creates no events.
 type silence struct {
@@ -57,8 +63,8 @@ func newTimeline(s Spec, seed uint64, partition func(uint64) int) *timeline {
 	}
 	// Room for 2 % and ten marks more than are expected; past the last mark the timeline is walked, only slower.
 	expected := s.Rate * float64(s.Duration) / 1000 / markEvery
-	t.marks = make([]*[4096]uint64, int(expected*1.02+10)/4096+1)
-	t.marks[0] = new([4096]uint64)
+	t.marks = make([]*markChunk, int(expected*1.02+10)/chunkMarks+1)
+	t.marks[0] = new(markChunk)
 	t.known.Store(1)
 	return t
 }
@@ -94,7 +100,7 @@ func (t *timeline) silent(e event) bool {
 // event finds an event by its number.
 func (t *timeline) event(number uint64) event {
 	mark := min(int64(number/markEvery), t.known.Load()-1)
-	e := event{number: uint64(mark)*markEvery - 1, at: t.marks[mark/4096][mark%4096]}
+	e := event{number: uint64(mark)*markEvery - 1, at: t.marked(mark)}
 	for e = t.next(e); e.number < number; {
 		e = t.next(e)
 	}
@@ -110,7 +116,7 @@ func (t *timeline) draw(number uint64) uint64 {
 	if mark+1 >= t.known.Load() {
 		return t.event(number).draw
 	}
-	from, to := t.marks[mark/4096][mark%4096], t.marks[(mark+1)/4096][(mark+1)%4096]
+	from, to := t.marked(mark), t.marked(mark+1)
 	for _, s := range t.silences {
 		if s.from <= to && from < s.to {
 			return t.event(number).draw
@@ -119,9 +125,12 @@ func (t *timeline) draw(number uint64) uint64 {
 	return number
 }
 
+// marked reads one of the known marks.
+func (t *timeline) marked(mark int64) uint64 { return t.marks[mark/chunkMarks][mark%chunkMarks] }
+
 // mark notes the creation of the event before a mark, if nobody has before and there is room.
 func (t *timeline) mark(mark int64, at uint64) {
-	if mark != t.known.Load() || mark/4096 >= int64(len(t.marks)) {
+	if mark != t.known.Load() || mark/chunkMarks >= int64(len(t.marks)) {
 		return
 	}
 	t.mu.Lock()
@@ -129,9 +138,9 @@ func (t *timeline) mark(mark int64, at uint64) {
 	if mark != t.known.Load() {
 		return
 	}
-	if mark%4096 == 0 {
-		t.marks[mark/4096] = new([4096]uint64)
+	if mark%chunkMarks == 0 {
+		t.marks[mark/chunkMarks] = new(markChunk)
 	}
-	t.marks[mark/4096][mark%4096] = at
+	t.marks[mark/chunkMarks][mark%chunkMarks] = at
 	t.known.Store(mark + 1)
 }

@@ -51,7 +51,7 @@ func ReadTrace(name string, r io.Reader, spec TraceSpec) (Workload, error) {
 	if err := l.faults.err(); err != nil {
 		return nil, err
 	}
-	return l.trace(), nil
+	return l.trace()
 }
 
 // trace is a workload kept in memory, row by row in order of arrival.
@@ -237,7 +237,7 @@ func (l *traceLoader) partitionOf(line int, key stream.Key) uint16 {
 }
 
 // trace numbers the events and puts everything together.
-func (l *traceLoader) trace() *trace {
+func (l *traceLoader) trace() (Workload, error) {
 	t := &trace{partitions: max(1, l.spec.Partitions), starts: []uint32{0}}
 	numbers := map[stream.Key]uint64{}
 	var copies []uint32 // rows so far, by event
@@ -247,6 +247,9 @@ func (l *traceLoader) trace() *trace {
 			number = uint64(len(copies))
 			numbers[row.Key] = number
 			copies = append(copies, 0)
+		}
+		if copies[number] == stream.MaxCopies {
+			return nil, fmt.Errorf("%s: more than %d rows have this key", l.table.at(row.line, l.key[0]), stream.MaxCopies)
 		}
 		row.Tag = stream.NewTag(number, min(1, int(copies[number])), int(copies[number]))
 		row.First = !seen
@@ -276,7 +279,7 @@ func (l *traceLoader) trace() *trace {
 		t.cells = append(t.cells, cells)
 	}
 	t.schema.Key, t.schema.Event = l.key, l.event
-	return t
+	return t, nil
 }
 
 // column types one column and converts its cells.

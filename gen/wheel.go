@@ -12,12 +12,14 @@ import (
 // reach 2^40 ms. Rows of a slot keep the order in which they were added.
 //
 // Rows live in one slab and are linked by their places in it, so adding and taking them allocates nothing once the
-// slab has its size.
+// slab has its size. The links stand beside the rows: they are few bytes, and following them waits for no row.
 type wheel struct {
+	start  stream.Time // from which all other times count
 	now    stream.Time
 	levels [4]wheelLevel
-	slab   []pending
-	free   uint32 // first unused place of the slab
+	rows   []stream.Row
+	next   []uint32 // by place: the place of the row behind
+	free   uint32   // first unused place
 }
 
 const (
@@ -32,51 +34,39 @@ type wheelLevel struct {
 	occupied [slots / 64]uint64
 }
 
-// list is a chain of rows in the slab; it is empty where its slot is not occupied.
+// list is a chain of rows in the slab.
 type list struct{ head, tail uint32 }
 
-// pending is a row under way.
-type pending struct {
-	key       stream.Key
-	event     stream.Time
-	arrival   stream.Time
-	tag       stream.Tag
-	next      uint32
-	partition uint16
-	first     bool
-}
+func newWheel(start stream.Time) *wheel { return &wheel{start: start, free: none} }
 
-func newWheel() *wheel { return &wheel{free: none} }
-
-// add makes room for a row that arrives at a moment, not before now, and returns its place to be filled.
-func (w *wheel) add(arrival stream.Time) *pending {
+// add makes room for a row that arrives now or later. The caller fills it, before it adds another.
+func (w *wheel) add(arrival stream.Time) *stream.Row {
 	at := w.free
 	if at == none {
-		at = uint32(len(w.slab))
-		w.slab = append(w.slab, pending{next: none})
+		at = uint32(len(w.rows))
+		w.rows = append(w.rows, stream.Row{})
+		w.next = append(w.next, none)
+	} else {
+		w.free = w.next[at]
 	}
-	row := &w.slab[at]
-	w.free = row.next
-	row.arrival = arrival
-	w.link(at, row)
-	return row
+	w.link(at, arrival)
+	return &w.rows[at]
 }
 
 // link puts a row at the end of the slot for its arrival.
-func (w *wheel) link(at uint32, row *pending) {
-	row.next = none
+func (w *wheel) link(at uint32, arrival stream.Time) {
 	level := 0
-	if ahead := uint64(row.arrival ^ w.now); ahead >= slots {
+	if ahead := uint64(arrival ^ w.now); ahead >= slots {
 		level = (bits.Len64(ahead) - 1) / slotBits
 	}
 	l := &w.levels[level]
-	slot := int(row.arrival>>(level*slotBits)) % slots
+	slot := int(arrival>>(level*slotBits%64)) % slots
 	chain := &l.slots[slot]
 	if word, bit := &l.occupied[slot/64], uint64(1)<<(slot%64); *word&bit == 0 {
 		*word |= bit
 		chain.head = at
 	} else {
-		w.slab[chain.tail].next = at
+		w.next[chain.tail] = at
 	}
 	chain.tail = at
 }
@@ -98,7 +88,7 @@ func (w *wheel) take(level int) (list, bool) {
 
 // release returns the rows of a list to the unused ones.
 func (w *wheel) release(l list) {
-	w.slab[l.tail].next = w.free
+	w.next[l.tail] = w.free
 	w.free = l.head
 }
 
@@ -140,20 +130,19 @@ func (w *wheel) advance(to stream.Time) {
 		}
 		chain, ok := w.take(level)
 		for at := chain.head; ok; {
-			row := &w.slab[at]
-			next := row.next
-			w.link(at, row)
+			next := w.next[at]
+			w.link(at, w.rows[at].Arrival-w.start)
 			ok, at = at != chain.tail, next
 		}
 	}
 }
 
-// sortByPartition orders a list by partition and keeps the order of the rows of each. parts has an entry for each
-// partition and is left undefined.
+// sortByPartition orders a list by partition and keeps the order of the rows of each. parts is scratch space with an
+// entry for each partition.
 func (w *wheel) sortByPartition(l list, parts []list) list {
 	sorted := true
-	for at := l.head; at != l.tail && sorted; at = w.slab[at].next {
-		sorted = w.slab[at].partition <= w.slab[w.slab[at].next].partition
+	for at := l.head; at != l.tail && sorted; at = w.next[at] {
+		sorted = w.rows[at].Partition <= w.rows[w.next[at]].Partition
 	}
 	if sorted {
 		return l
@@ -161,27 +150,27 @@ func (w *wheel) sortByPartition(l list, parts []list) list {
 	for i := range parts {
 		parts[i].head = none
 	}
-	for at := l.head; at != none; at = w.slab[at].next {
-		part := &parts[w.slab[at].partition]
-		if part.head == none {
-			part.head = at
-		} else {
-			w.slab[part.tail].next = at
+	for at := l.head; ; at = w.next[at] {
+		w.join(&parts[w.rows[at].Partition], list{at, at})
+		if at == l.tail {
+			break
 		}
-		part.tail = at
 	}
 	all := list{head: none}
 	for _, part := range parts {
-		if part.head == none {
-			continue
+		if part.head != none {
+			w.join(&all, part)
 		}
-		if all.head == none {
-			all.head = part.head
-		} else {
-			w.slab[all.tail].next = part.head
-		}
-		all.tail = part.tail
 	}
-	w.slab[all.tail].next = none
 	return all
+}
+
+// join puts a list behind another, which may be empty.
+func (w *wheel) join(l *list, behind list) {
+	if l.head == none {
+		*l = behind
+		return
+	}
+	w.next[l.tail] = behind.head
+	l.tail = behind.tail
 }

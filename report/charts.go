@@ -1,15 +1,8 @@
 package report
 
 import (
-	"cmp"
-	"fmt"
-	"math"
-	"slices"
-	"strings"
-
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
-	"github.com/go-echarts/go-echarts/v2/types"
 
 	"deduplab/results"
 )
@@ -34,16 +27,10 @@ type chart struct {
 	Caption string `json:"-"` // of one among several in a figure
 	Label   string `json:"-"` // what a screen reader says
 	Height  int    `json:"-"`
+	Note    string `json:"note,omitempty"` // what the numbers of a tooltip are
 	Option  any    `json:"option"`
 	X       string `json:"x"`
 	Y       string `json:"y"`
-}
-
-// figure is one or more charts with the sentence that says what to see in them.
-type figure struct {
-	Title  string
-	See    string
-	Charts []chart
 }
 
 // rowHeight is the height of a strategy's line in a chart; frame is that of the legend and the axis.
@@ -54,9 +41,7 @@ const (
 
 // category is the axis of strategies, the best at the top.
 func category(names []string) charts.GlobalOpts {
-	return charts.WithYAxisOpts(opts.YAxis{
-		Type: "category", Data: names, Inverse: opts.Bool(true),
-	})
+	return charts.WithYAxisOpts(opts.YAxis{Type: "category", Data: names, Inverse: opts.Bool(true)})
 }
 
 func tooltip(trigger string) charts.GlobalOpts {
@@ -78,6 +63,15 @@ type part struct {
 	values      []int64
 }
 
+// newPart reads a part's numbers from the strategies.
+func newPart(name, color string, all []*results.Strategy, value func(*results.Strategy) int64) part {
+	p := part{name: name, color: color}
+	for _, s := range all {
+		p.values = append(p.values, value(s))
+	}
+	return p
+}
+
 // marker is a symbol at the end of the bar of those strategies for which it has a text.
 type marker struct {
 	name, color string
@@ -86,20 +80,11 @@ type marker struct {
 
 // newMarker reads a marker's texts from the strategies.
 func newMarker(name, color string, all []*results.Strategy, text func(*results.Strategy) string) marker {
-	f := marker{name: name, color: color}
+	m := marker{name: name, color: color}
 	for _, s := range all {
-		f.texts = append(f.texts, text(s))
+		m.texts = append(m.texts, text(s))
 	}
-	return f
-}
-
-// newPart reads a part's numbers from the strategies.
-func newPart(name, color string, all []*results.Strategy, value func(*results.Strategy) int64) part {
-	p := part{name: name, color: color}
-	for _, s := range all {
-		p.values = append(p.values, value(s))
-	}
-	return p
+	return m
 }
 
 // stacked draws one horizontal bar for each strategy, made of parts, with markers at the end of those that deserve a
@@ -119,426 +104,19 @@ func stacked(id, label string, names []string, parts []part, markers ...marker) 
 		bar.AddSeries(p.name, data, charts.WithBarChartOpts(opts.BarChart{Stack: "all", BarWidth: "60%"}),
 			charts.WithItemStyleOpts(opts.ItemStyle{Color: p.color}))
 	}
-	for _, f := range markers {
+	for _, m := range markers {
 		scatter := charts.NewScatter()
-		var data []opts.ScatterData
-		for i, text := range f.texts {
+		data := []opts.ScatterData{}
+		for i, text := range m.texts {
 			if text != "" {
 				data = append(data, opts.ScatterData{Name: text, Value: []any{ends[i], i}})
 			}
 		}
-		scatter.AddSeries(f.name, data,
+		scatter.AddSeries(m.name, data,
 			charts.WithScatterChartOpts(opts.ScatterChart{Symbol: "diamond", SymbolSize: 13}),
-			charts.WithItemStyleOpts(opts.ItemStyle{Color: f.color, BorderColor: "--page", BorderWidth: 1}))
+			charts.WithItemStyleOpts(opts.ItemStyle{Color: m.color, BorderColor: "--page", BorderWidth: 1}))
 		bar.Overlap(scatter)
 	}
 	bar.Validate()
 	return chart{ID: id, Label: label, Height: len(names)*rowHeight + frame, Option: bar.JSON(), X: "count"}
-}
-
-// latencyFigure draws the percentiles of the three parts of latency, each in a chart of its own.
-func latencyFigure(all []*results.Strategy) figure {
-	f := figure{Title: "Latency, split in wait, settle and commit"}
-	if len(all) == 0 {
-		return f
-	}
-	atOnce, slowest := 0, all[0]
-	for _, s := range all {
-		if s.Latency.Wait.P99 == 0 {
-			atOnce++
-		}
-		if s.Latency.Wait.P99 > slowest.Latency.Wait.P99 {
-			slowest = s
-		}
-	}
-	f.See = fmt.Sprintf("%d of the %d strategies emit an event as soon as its first row arrives (wait p99 of 0 ms)",
-		atOnce, len(all))
-	if slowest.Latency.Wait.P99 > 0 {
-		f.See += fmt.Sprintf("; %s waits longest, %s at p99", slowest.ID, millis(slowest.Latency.Wait.P99))
-	}
-	f.See += ". A settle above the wait means that later copies still change the row. Log scale; 0 ms stands at 1 ms."
-	for _, p := range []struct {
-		name string
-		of   func(*results.Strategy) results.Quantiles
-	}{
-		{"wait", func(s *results.Strategy) results.Quantiles { return s.Latency.Wait }},
-		{"settle", func(s *results.Strategy) results.Quantiles { return s.Latency.Settle }},
-		{"commit", func(s *results.Strategy) results.Quantiles { return s.Latency.Commit }},
-	} {
-		f.Charts = append(f.Charts, latencyChart(p.name, all, p.of))
-	}
-	return f
-}
-
-func latencyChart(name string, all []*results.Strategy, of func(*results.Strategy) results.Quantiles) chart {
-	// A thin line from p50 to the maximum joins the dots of a strategy.
-	line := charts.NewLine()
-	line.SetGlobalOptions(category(ids(all)), tooltip("axis"),
-		charts.WithXAxisOpts(opts.XAxis{Type: "log", Min: 1}))
-	var ends []opts.LineData
-	for i, s := range all {
-		if q := of(s); q.N > 0 {
-			ends = append(ends, opts.LineData{Value: []any{logged(q.P50), i}},
-				opts.LineData{Value: []any{logged(q.Max), i}}, opts.LineData{Value: []any{"-", i}})
-		}
-	}
-	line.AddSeries("", ends, charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(false)}),
-		charts.WithLineStyleOpts(opts.LineStyle{Color: faint, Width: 2}))
-
-	scatter := charts.NewScatter()
-	for _, p := range []struct {
-		name, color, symbol string
-		size                int
-		of                  func(results.Quantiles) int64
-	}{
-		{"p50", subdued, "circle", 7, func(q results.Quantiles) int64 { return q.P50 }},
-		{"p90", "--c2", "circle", 7, func(q results.Quantiles) int64 { return q.P90 }},
-		{"p99", accent, "circle", 10, func(q results.Quantiles) int64 { return q.P99 }},
-		{"p99.9", "--c4", "diamond", 9, func(q results.Quantiles) int64 { return q.P999 }},
-		{"max", loss, "triangle", 8, func(q results.Quantiles) int64 { return q.Max }},
-	} {
-		var data []opts.ScatterData
-		for i, s := range all {
-			if q := of(s); q.N > 0 {
-				data = append(data, opts.ScatterData{Name: millis(p.of(q)), Value: []any{logged(p.of(q)), i}})
-			}
-		}
-		scatter.AddSeries(p.name, data,
-			charts.WithScatterChartOpts(opts.ScatterChart{Symbol: p.symbol, SymbolSize: p.size}),
-			charts.WithItemStyleOpts(opts.ItemStyle{Color: p.color}))
-	}
-	line.Overlap(scatter)
-	return chart{
-		ID: "chart-" + name, Caption: name, Height: len(all)*rowHeight + frame, Option: line.JSON(), X: "log",
-		Label: "Percentiles of " + name + " for each strategy on a logarithmic axis",
-	}
-}
-
-// logged puts a span on a logarithmic axis, which has no zero.
-func logged(ms int64) int64 {
-	return max(1, ms)
-}
-
-// stateFigure draws keys live and held over time. Of the strategies whose state peaks at the same height only the
-// best is shown at first; the legend brings in the others.
-func stateFigure(all []*results.Strategy) figure {
-	f := figure{Title: "State over time, live and held"}
-	line := charts.NewLine()
-	shown := map[string]bool{}
-	var heights []string
-	var largest *results.Strategy
-	for i, s := range all {
-		if len(s.State.Series) == 0 {
-			continue
-		}
-		if largest == nil || s.State.KeysHeldPeak > largest.State.KeysHeldPeak {
-			largest = s
-		}
-		height := short(s.State.KeysLivePeak) + short(s.State.KeysHeldPeak)
-		shown[s.ID] = !slices.Contains(heights, height) && len(heights) < 6
-		if shown[s.ID] {
-			heights = append(heights, height)
-		}
-		live := make([]opts.LineData, len(s.State.Series))
-		held := make([]opts.LineData, len(s.State.Series))
-		for j, p := range s.State.Series {
-			live[j] = opts.LineData{Value: []int64{p.AtMS, p.KeysLive}}
-			held[j] = opts.LineData{Value: []int64{p.AtMS, p.KeysHeld}}
-		}
-		color := palette[i%len(palette)]
-		plain := charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(false)})
-		line.AddSeries(s.ID, live, plain, charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
-			charts.WithLineStyleOpts(opts.LineStyle{Color: color, Width: 2}))
-		line.AddSeries(s.ID, held, plain, charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
-			charts.WithLineStyleOpts(opts.LineStyle{Color: color, Width: 1.2, Type: "dashed"}))
-	}
-	if largest == nil {
-		f.See = "No strategy has a state series."
-		return f
-	}
-	line.SetGlobalOptions(
-		charts.WithLegendOpts(opts.Legend{Selected: shown}),
-		charts.WithTooltipOpts(opts.Tooltip{Trigger: "axis"}),
-		charts.WithXAxisOpts(opts.XAxis{Type: "time"}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "value", MinInterval: 1}))
-	f.See = fmt.Sprintf("Solid is live, dashed is held (expired, not yet removed). %s holds the most, %s keys, of which "+
-		"%s are live at their peak. Strategies that run at the same height are hidden at first: the legend shows them.",
-		largest.ID, short(largest.State.KeysHeldPeak), short(largest.State.KeysLivePeak))
-	f.Charts = []chart{{
-		ID: "chart-state", Height: 400, Option: line.JSON(), X: "duration", Y: "count",
-		Label: "Keys live and held over time for each strategy",
-	}}
-	return f
-}
-
-// lateFigure draws late firsts beside late copies, and the engine's own counter that does not tell them apart.
-func lateFigure(all []*results.Strategy) figure {
-	f := figure{Title: "Late rows: harmless copies and lost events"}
-	late := slices.DeleteFunc(slices.Clone(all), func(s *results.Strategy) bool {
-		return s.Fates.LateCopy == 0 && s.Fates.LateFirst == 0 && s.LateDropped == 0
-	})
-	if len(late) == 0 {
-		f.See = "No strategy dropped a row as late."
-		return f
-	}
-	worst := slices.MaxFunc(late, func(a, b *results.Strategy) int {
-		return cmp.Compare(a.Fates.LateFirst, b.Fates.LateFirst)
-	})
-	f.See = fmt.Sprintf("%s loses the most, %s events; the engine's own counter says %s there, because it adds %s "+
-		"late copies, which are harmless.", worst.ID, count(worst.Fates.LateFirst), count(worst.LateDropped),
-		count(worst.Fates.LateCopy))
-	if rest := len(all) - len(late); rest > 0 {
-		f.See += fmt.Sprintf(" The other %d dropped no row as late.", rest)
-	}
-	f.Charts = []chart{stacked("chart-late", "Late firsts and late copies for each strategy", ids(late), []part{
-		newPart("late firsts (lost)", loss, late, func(s *results.Strategy) int64 { return s.Fates.LateFirst }),
-		newPart("late copies (harmless)", calm, late, func(s *results.Strategy) int64 { return s.Fates.LateCopy }),
-	}, newMarker("engine's late counter", "--text", late, func(s *results.Strategy) string {
-		if s.LateDropped == 0 {
-			return ""
-		}
-		return count(s.LateDropped)
-	}))}
-	return f
-}
-
-// changelogFigure draws what came out by kind, with the changes that break a contract marked.
-func changelogFigure(all []*results.Strategy) figure {
-	f := figure{Title: "Changelog: what came out, by kind"}
-	if len(all) == 0 {
-		return f
-	}
-	var updating, undeclared []string
-	for _, s := range all {
-		if s.Updates > 0 {
-			updating = append(updating, s.ID)
-		}
-		if s.Undeclared > 0 {
-			undeclared = append(undeclared, s.ID)
-		}
-	}
-	switch {
-	case len(updating) == 0:
-		f.See = "Every strategy emitted inserts only."
-	default:
-		f.See = fmt.Sprintf("%d of %d emitted updates: %s.", len(updating), len(all), list(updating))
-	}
-	if len(undeclared) > 0 {
-		f.See += fmt.Sprintf(" Against its declared mode: %s.", list(undeclared))
-	}
-	f.Charts = []chart{stacked("chart-changelog", "Changes emitted by kind for each strategy", ids(all), []part{
-		newPart("+I", "--c1", all, func(s *results.Strategy) int64 { return s.Changes.Insert }),
-		newPart("-U", "--c3", all, func(s *results.Strategy) int64 { return s.Changes.UpdateBefore }),
-		newPart("+U", "--c4", all, func(s *results.Strategy) int64 { return s.Changes.UpdateAfter }),
-		newPart("-D", "--c5", all, func(s *results.Strategy) int64 { return s.Changes.Delete }),
-	}, newMarker("append-only violated", "--text", all, func(s *results.Strategy) string {
-		if s.AppendOnlyViol == 0 || s.Undeclared > 0 {
-			return ""
-		}
-		return plural(s.AppendOnlyViol, "change")
-	}), newMarker("undeclared changes", loss, all, func(s *results.Strategy) string {
-		if s.Undeclared == 0 {
-			return ""
-		}
-		return plural(s.Undeclared, "change")
-	}))}
-	return f
-}
-
-// causesFigure draws duplicates left and events lost by cause. Strategies that remove nothing by design are named in
-// words: their bar would flatten all others.
-func causesFigure(all []*results.Strategy) figure {
-	f := figure{Title: "Duplicates left and events lost, by cause"}
-	var leaking []*results.Strategy
-	var none []string
-	for _, s := range all {
-		if n := s.LeaksByCause["no_dedup"]; n > 0 {
-			none = append(none, fmt.Sprintf("%s (%s)", s.ID, count(n)))
-		} else {
-			leaking = append(leaking, s)
-		}
-	}
-	leaks := byCause("chart-leaks", "duplicates left", leaking,
-		func(s *results.Strategy) map[string]int64 { return s.LeaksByCause })
-	losses := byCause("chart-losses", "events lost", all,
-		func(s *results.Strategy) map[string]int64 { return s.LossesByCause })
-	f.Charts = append(leaks, losses...)
-	var see []string
-	if len(leaks) > 0 {
-		worst := slices.MaxFunc(leaking, func(a, b *results.Strategy) int { return cmp.Compare(a.Leaked, b.Leaked) })
-		see = append(see, fmt.Sprintf("Left: %s keeps the most duplicates, %s (%s).", worst.ID, count(worst.Leaked),
-			causeText(byCount(worst.LeaksByCause))))
-	}
-	if len(none) > 0 {
-		see = append(see, fmt.Sprintf("Not drawn, because nothing is removed there: %s.", list(none)))
-	}
-	if len(losses) > 0 {
-		worst := slices.MaxFunc(all, func(a, b *results.Strategy) int { return cmp.Compare(a.Lost, b.Lost) })
-		see = append(see, fmt.Sprintf("Lost: %s loses the most events, %s (%s).", worst.ID, count(worst.Lost),
-			causeText(byCount(worst.LossesByCause))))
-	} else {
-		see = append(see, "No strategy is known to have lost an event.")
-	}
-	f.See = strings.Join(see, " ")
-	return f
-}
-
-// byCause draws the strategies that have any cause at all; it returns no chart when there is none.
-func byCause(id, what string, all []*results.Strategy, of func(*results.Strategy) map[string]int64) []chart {
-	total := map[string]int64{}
-	var some []*results.Strategy
-	for _, s := range all {
-		causes := byCount(of(s))
-		for _, c := range causes {
-			total[c.Name] += c.N
-		}
-		if len(causes) > 0 {
-			some = append(some, s)
-		}
-	}
-	if len(some) == 0 {
-		return nil
-	}
-	var parts []part
-	for i, c := range byCount(total) {
-		value := func(s *results.Strategy) int64 { return of(s)[c.Name] }
-		parts = append(parts, newPart(c.Name, palette[i%len(palette)], some, value))
-	}
-	c := stacked(id, "Number of "+what+" by cause for each strategy", ids(some), parts)
-	c.Caption = what
-	return []chart{c}
-}
-
-// arrivalFigure draws event time against arrival with the staircase of the watermark.
-func arrivalFigure(w results.Workload) figure {
-	f := figure{Title: "Event time against arrival"}
-	if len(w.Arrivals) == 0 {
-		f.See = "The run has no arrivals to draw."
-		return f
-	}
-	kinds := []struct {
-		name, color string
-		data        []opts.ScatterData
-	}{{"originals", "--c1", nil}, {"copies", "--c4", nil}, {"late, below the watermark", loss, nil}}
-	for _, a := range w.Arrivals {
-		kind := 1
-		switch {
-		case a.Late:
-			kind = 2
-		case a.Origin == "original":
-			kind = 0
-		}
-		kinds[kind].data = append(kinds[kind].data, opts.ScatterData{
-			Name:  fmt.Sprintf("%s, partition %d: event time %s", a.Origin, a.Partition, offset(a.EventMS)),
-			Value: []int64{a.AtMS, a.EventMS},
-		})
-	}
-	scatter := charts.NewScatter()
-	scatter.SetGlobalOptions(charts.WithTooltipOpts(opts.Tooltip{Trigger: "item"}),
-		charts.WithDataZoomOpts(opts.DataZoom{Type: "slider"}),
-		charts.WithXAxisOpts(opts.XAxis{Type: "time", Name: "arrival"}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "time", Name: "event time"}))
-	for _, k := range kinds {
-		scatter.AddSeries(k.name, k.data, charts.WithScatterChartOpts(opts.ScatterChart{SymbolSize: 4}),
-			charts.WithItemStyleOpts(opts.ItemStyle{Color: k.color, Opacity: opts.Float(0.75)}))
-	}
-	line := charts.NewLine()
-	steps := make([]opts.LineData, len(w.Watermark))
-	for i, s := range w.Watermark {
-		steps[i] = opts.LineData{Value: []int64{s.AtMS, s.WatermarkMS}}
-	}
-	line.AddSeries("watermark", steps,
-		charts.WithLineChartOpts(opts.LineChart{Step: "end", ShowSymbol: opts.Bool(false)}),
-		charts.WithItemStyleOpts(opts.ItemStyle{Color: "--text"}),
-		charts.WithLineStyleOpts(opts.LineStyle{Color: "--text", Width: 1.2}))
-	scatter.Overlap(line)
-	f.See = fmt.Sprintf("A sample of %s. A row below the staircase comes after the watermark has passed it: %s of the "+
-		"sample. A column of points is rows delivered together, as after an outage. Drag the slider's ends to look closer.",
-		plural(int64(len(w.Arrivals)), "row"), count(int64(len(kinds[2].data))))
-	f.Charts = []chart{{
-		ID: "chart-arrival", Height: 420, Option: scatter.JSON(), X: "duration", Y: "duration",
-		Label: "Event time of rows against their arrival, with the watermark",
-	}}
-	return f
-}
-
-// tradeOffFigure draws the two costs that are paid for deduplication against each other, and losses by size.
-func tradeOffFigure(all []*results.Strategy) figure {
-	f := figure{Title: "The trade-off: wait, state and loss"}
-	var dots []dot
-	most, longest := int64(1), int64(1)
-	for _, s := range all {
-		most = max(most, s.State.KeysLivePeak)
-		longest = max(longest, s.Latency.Wait.P99)
-	}
-	for _, s := range all {
-		if s.Latency.Wait.N > 0 {
-			dots = place(dots, s, most)
-		}
-	}
-	if len(dots) == 0 {
-		return f
-	}
-	f.See = "Left is fast, low is small, and a larger red dot has lost more events. Strategies that stand at the same " +
-		"place share a dot. Duplicates left are not drawn here: doing nothing is fast and small."
-	scatter := charts.NewScatter()
-	scatter.SetGlobalOptions(charts.WithLegendOpts(opts.Legend{Show: opts.Bool(false)}),
-		charts.WithTooltipOpts(opts.Tooltip{Trigger: "item"}),
-		charts.WithXAxisOpts(opts.XAxis{Type: "log", Min: 1, Name: "wait p99"}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "value", Name: "keys live, peak"}))
-	for _, d := range dots {
-		color, size := good, 12
-		if d.lost > 0 {
-			color, size = loss, 12+int(5*math.Log10(float64(d.lost)+1))
-		}
-		// The name goes to the side where there is room for it.
-		side := "right"
-		if math.Log(float64(logged(d.wait))) > 0.6*math.Log(float64(longest)) {
-			side = "left"
-		}
-		name := types.FuncStr(d.name())
-		scatter.AddSeries(list(d.ids), []opts.ScatterData{{
-			Name: fmt.Sprintf("wait p99 %s, %s keys live, %s events lost", millis(d.wait), count(d.keys),
-				count(d.lost)),
-			Value: []int64{logged(d.wait), d.keys},
-		}}, charts.WithScatterChartOpts(opts.ScatterChart{SymbolSize: size}),
-			charts.WithItemStyleOpts(opts.ItemStyle{Color: color, Opacity: opts.Float(0.8)}),
-			charts.WithLabelLayoutOpts(opts.LabelLayout{HideOverlap: opts.Bool(true)}),
-			charts.WithLabelOpts(opts.Label{
-				Show: opts.Bool(true), Position: side, Formatter: name, Color: "--text",
-			}))
-	}
-	f.Charts = []chart{{
-		ID: "chart-trade-off", Height: 380, Option: scatter.JSON(), X: "log", Y: "count",
-		Label: "Wait p99 against the peak of live keys, one dot for each group of strategies",
-	}}
-	return f
-}
-
-// dot is one place in the trade-off and the strategies that stand there.
-type dot struct {
-	ids              []string
-	wait, keys, lost int64
-}
-
-// name is the label of a dot: the first two strategies and how many others.
-func (d dot) name() string {
-	if len(d.ids) <= 3 {
-		return list(d.ids)
-	}
-	return fmt.Sprintf("%s, %s and %d more", d.ids[0], d.ids[1], len(d.ids)-2)
-}
-
-// place puts a strategy to the dot that it cannot be told apart from by eye, or gives it one of its own.
-func place(dots []dot, s *results.Strategy, most int64) []dot {
-	for i, d := range dots {
-		near := math.Abs(math.Log10(float64(logged(d.wait))/float64(logged(s.Latency.Wait.P99)))) < 0.1
-		level := math.Abs(float64(d.keys-s.State.KeysLivePeak)) < 0.05*float64(most)
-		if near && level && (d.lost > 0) == (s.Lost > 0) {
-			dots[i].ids = append(d.ids, s.ID)
-			dots[i].lost = max(d.lost, s.Lost)
-			return dots
-		}
-	}
-	return append(dots, dot{[]string{s.ID}, s.Latency.Wait.P99, s.State.KeysLivePeak, s.Lost})
 }

@@ -28,9 +28,10 @@ var (
 )
 
 var pageParsed = template.Must(template.New("page").Funcs(template.FuncMap{
-	"term": term, "metricTerm": metricTerm, "count": count, "known": known, "short": short, "bytes": byteSize,
-	"millis": millis, "offset": offset, "percent": percent, "ratio": ratio, "anchor": anchor, "byCount": byCount,
-	"lost": lost, "p99": p99, "meets": meets, "mark": mark, "join": strings.Join, "kind": kind, "same": same,
+	"count": count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
+	"percent": percent, "ratio": ratio, "join": strings.Join,
+	"term": term, "metricTerm": metricTerm, "anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
+	"mark": mark, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
 }).Parse(pageTemplate))
 
 // HTML writes the run as one page that needs nothing else: style, script, charts and the numbers themselves, from which
@@ -53,6 +54,7 @@ type page struct {
 	Run      *results.Run
 	Question string
 	Answer   string
+	Met      bool // some strategy meets every requirement
 	Stream   []fact
 	Job      []fact
 	Origins  []cause
@@ -98,7 +100,8 @@ func newPage(run *results.Run) (*page, error) {
 		Leaks: causesFigure(all), Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all),
 		Style: template.CSS(pageStyle), Script: template.JS(pageScript),
 	}
-	p.Question, p.Answer = question(run, order)
+	p.Question = fmt.Sprintf("Which way of removing the duplicates of %s meets every requirement?", run.Scenario)
+	p.Answer, p.Met = answer(run, order)
 	for _, s := range order {
 		p.Sections = append(p.Sections, newSection(s))
 		for _, d := range s.Determinism {
@@ -139,9 +142,8 @@ func echarts() (template.JS, error) {
 	return template.JS(text), err
 }
 
-// question asks what the reader came for, and answers it in one sentence.
-func question(run *results.Run, order []*results.Strategy) (question, answer string) {
-	question = fmt.Sprintf("Which way of removing the duplicates of %s meets every requirement?", run.Scenario)
+// answer names in one sentence the strategies that meet every requirement; met is false when there is none.
+func answer(run *results.Run, order []*results.Strategy) (text string, met bool) {
 	var full []string
 	for _, s := range ran(order) {
 		if met, of := score(s); met == of && of > 0 {
@@ -150,15 +152,13 @@ func question(run *results.Run, order []*results.Strategy) (question, answer str
 	}
 	switch {
 	case len(order) == 0:
-		answer = "No strategy was run."
+		return "No strategy was run.", false
 	case len(run.Require) == 0:
-		answer = "The scenario states no requirement, so the numbers stand without a verdict."
+		return "The scenario states no requirement, so the numbers stand without a verdict.", false
 	case len(full) == 0:
-		answer = fmt.Sprintf("None of the %d strategies meets all %d requirements.", len(order), len(run.Require))
-	default:
-		answer = fmt.Sprintf("%d of %d: %s.", len(full), len(order), list(full))
+		return fmt.Sprintf("None of the %d strategies does.", len(order)), false
 	}
-	return question, answer
+	return fmt.Sprintf("%d of %d: %s.", len(full), len(order), list(full)), true
 }
 
 func streamFacts(run *results.Run) []fact {
@@ -225,7 +225,7 @@ func skew(subtasks []results.Subtask) string {
 		float64(most)*float64(len(subtasks))/float64(sum))
 }
 
-// Verdict returns the strategy's verdict on the i-th requirement.
+// Verdict returns the strategy's verdict on a requirement.
 func (s section) Verdict(r results.Requirement) results.Verdict {
 	for _, v := range s.Verdicts {
 		if v.Requirement == r.Name && v.Bound == r.Bound {

@@ -53,13 +53,19 @@
     const category = spec.option.yAxis[0].type === "category";
     const value = p => p.data.name || units[spec.y](p.value[1]);
     return params => {
-      const all = (Array.isArray(params) ? params : [params]).filter(p => p.seriesName && p.value !== "-");
-      if (!all.length) return "";
-      const at = all[0].axisValue;
-      const head = category ? at : at === undefined ? "" : "at " + duration(at);
-      const line = p => `${p.marker}${text(p.seriesName)}${spec.option.tooltip.trigger === "item" ? "<br>" : " "}` +
-        `<b>${text(value(p))}</b>`;
-      return [text(head), ...all.map(line)].filter(Boolean).join("<br>");
+      const rows = new Map(); // series of one name, such as a strategy's live and held keys, share a line
+      for (const p of Array.isArray(params) ? params : [params]) {
+        if (!p.data.name && !spec.y) continue;
+        const row = rows.get(p.seriesName) ?? { p, values: [] };
+        row.values.push(value(p));
+        rows.set(p.seriesName, row);
+      }
+      const at = [...rows.values()][0]?.p.axisValue;
+      const head = at === undefined ? "" : category ? at : `at ${duration(at)}`;
+      const gap = spec.option.tooltip.trigger === "item" ? "<br>" : " ";
+      const line = ({ p, values }) => `${p.marker}${text(p.seriesName)}${gap}<b>${text(values.join(" / "))}</b>`;
+      return [text(head + (spec.note ? ", " + spec.note : "")), ...[...rows.values()].map(line)].filter(Boolean)
+        .join("<br>");
     };
   }
 
@@ -82,7 +88,8 @@
     Object.assign(x, { nameLocation: "middle", nameGap: 30 });
     Object.assign(option.legend, {
       type: narrow ? "scroll" : "plain", left: 0, top: 0, padding: 0, itemWidth: 14, itemHeight: 10, data: names,
-      textStyle: { color: css("--text") }, inactiveColor: css("--subdued") + "99", pageTextStyle: { color: css("--subdued") },
+      textStyle: { color: css("--text") }, inactiveColor: css("--subdued") + "99",
+      pageTextStyle: { color: css("--subdued") },
       pageIconColor: css("--accent"), pageIconInactiveColor: css("--faint"),
     });
   }
@@ -91,6 +98,9 @@
     const narrow = width < 520, option = spec.option;
     const largest = Math.max(10, ...option.series.flatMap(s => s.data.map(d => +d.value?.[0] || 0)));
     option.series.filter(s => !s.name).forEach(s => { s.z = 1; }); // the lines that join dots lie below them
+    if (narrow) {
+      for (const { label } of option.series) if (label) Object.assign(label, { width: 120, overflow: "truncate" });
+    }
     option.animation = false;
     option.useUTC = true;
     option.textStyle = { fontFamily: getComputedStyle(document.body).fontFamily, color: css("--text") };

@@ -45,3 +45,34 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Errorf("output differs from %s; look at the difference after: go test ./report -update", file)
 	}
 }
+
+// small is a run of a trace without labels with one strategy of each kind, and with large numbers.
+func small() *results.Run {
+	const large = 1_000_000_000_007
+	verdicts := func(verdict, value, evidence string) []results.Verdict {
+		return []results.Verdict{{
+			Requirement: "lost", Bound: "<= 0", Verdict: verdict, Value: value, Evidence: evidence,
+		}}
+	}
+	return &results.Run{
+		Schema: results.Schema, Scenario: "trace", Require: []results.Requirement{{Name: "lost", Bound: "<= 0"}},
+		Workload: results.Workload{Rows: large, Distinct: large, Partitions: 1},
+		Strategies: []results.Strategy{
+			{ID: "rejected", Refused: "the sink takes no updates", Verdicts: verdicts(results.Refused, "", "")},
+			{
+				ID: "lossy", Fates: results.Fates{LateFirst: 7, Swallowed: -1}, Lost: 7, RowsIn: large,
+				LossesByCause: map[string]int64{"late": 6, "id_reuse": 1},
+				Verdicts:      verdicts(results.Fail, "7", "order x came late"),
+			},
+			{
+				ID: "leaky", Fates: results.Fates{Swallowed: -1, Leaked: 3}, Leaked: 3, RowsIn: large,
+				LeaksByCause: map[string]int64{"ttl": 3}, Verdicts: verdicts(results.Pass, "0", ""),
+			},
+			{
+				ID: "clean", Fates: results.Fates{Kept: large, Swallowed: -1}, RowsIn: large, Updates: large,
+				State:    results.State{KeysLivePeak: large, KeysHeldPeak: large, BytesPeak: large},
+				Verdicts: verdicts(results.Pass, "0", ""),
+			},
+		},
+	}
+}

@@ -52,8 +52,8 @@ func Terminal(w io.Writer, run *results.Run) error {
 }
 
 // unlabelled says what a trace without labels cannot show.
-const unlabelled = "This trace has no labels, so the key is the truth: events wrongly taken for duplicates (swallowed) " +
-	"are unknown, and lost is a lower bound."
+const unlabelled = "This trace has no labels, so the key is the truth: events wrongly taken for duplicates " +
+	"(swallowed) are unknown, and lost is a lower bound."
 
 // headline is the run in one line.
 func headline(run *results.Run) string {

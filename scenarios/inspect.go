@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -47,31 +46,23 @@ func (s *Scenario) Inspect(w io.Writer) error {
 // printer writes YAML, one field a line.
 type printer struct{ bytes.Buffer }
 
-const defaultMark = "default"
-
 func (p *printer) section(name string) { fmt.Fprintf(p, "\n%s:\n", name) }
 
 // field writes a name and its value, two spaces deeper for every level.
-func (p *printer) field(level int, name string, value any) { p.line(level, name, value, "") }
+func (p *printer) field(level int, name string, value any) { p.orDefault(level, name, false, value) }
 
 // orDefault is field for a value that may be the default.
 func (p *printer) orDefault(level int, name string, isDefault bool, value any) {
-	mark := ""
-	if isDefault {
-		mark = defaultMark
-	}
-	p.line(level, name, value, mark)
-}
-
-func (p *printer) line(level int, name string, value any, comment string) {
 	line := fmt.Sprintf("%s%s: %v", strings.Repeat("  ", level), name, value)
-	if value == "" {
-		line = strings.TrimSuffix(line, " ")
-	}
-	if comment != "" {
-		line = fmt.Sprintf("%-42s # %s", line, comment)
+	if isDefault {
+		line = fmt.Sprintf("%-42s # default", line)
 	}
 	fmt.Fprintln(p, line)
+}
+
+// open writes a name whose fields follow.
+func (p *printer) open(level int, name string) {
+	fmt.Fprintf(p, "%s%s:\n", strings.Repeat("  ", level), name)
 }
 
 // about writes a text folded to lines where it is made of plain words, else quoted.
@@ -100,32 +91,32 @@ func (p *printer) workload(s *gen.Spec) {
 	p.field(1, "duration", dur(s.Duration))
 	p.field(1, "rate", formatRate(s.Rate))
 	p.field(1, "key", names(s.Key))
-	p.field(1, "fields", "")
+	p.open(1, "fields")
 	for _, fd := range s.Fields {
 		p.field(2, quoted(fd.Name), kindOf(fd))
 	}
-	p.field(1, "event_time", "")
+	p.open(1, "event_time")
 	p.field(2, "field", quoted(s.EventTime.Field))
 	p.orDefault(2, "log_append", !s.EventTime.LogAppend, s.EventTime.LogAppend)
-	p.field(1, "partitions", "")
+	p.open(1, "partitions")
 	p.orDefault(2, "count", s.Partitions == 1, s.Partitions)
 	p.orDefault(2, "by", s.PartitionBy == s.Key[0], quoted(s.PartitionBy))
 	p.orDefault(1, "transport", s.Transport == gen.Delay{}, formatDelay(s.Transport))
 	if len(s.Silent) > 0 {
-		p.field(1, "silent", "")
+		p.open(1, "silent")
 	}
 	for _, o := range s.Silent {
 		fmt.Fprintf(p, "    - {partition: %d, from: %s, for: %s}\n", o.Partition, dur(o.From), dur(o.For))
 	}
 	if len(s.Outage) > 0 {
-		p.field(1, "outage", "")
+		p.open(1, "outage")
 	}
 	for _, o := range s.Outage {
 		fmt.Fprintf(p, "    - {partition: %d, from: %s, for: %s, flush: %s}\n", o.Partition, dur(o.From), dur(o.For),
 			formatRate(o.Flush))
 	}
 	if len(s.Duplicates) > 0 {
-		p.field(1, "duplicates", "")
+		p.open(1, "duplicates")
 	}
 	for _, d := range s.Duplicates {
 		p.duplicate(d, s.Fields)
@@ -150,7 +141,7 @@ func (p *printer) trace(t *Trace) {
 	p.section("workload")
 	c := t.Spec.Columns
 	p.field(1, "trace", quoted(t.File))
-	p.field(1, "columns", "")
+	p.open(1, "columns")
 	p.field(2, "key", names(c.Key))
 	p.field(2, "event_time", quoted(c.EventTime))
 	p.orDefault(2, "arrival", c.Arrival == c.EventTime, quoted(c.Arrival))
@@ -158,7 +149,7 @@ func (p *printer) trace(t *Trace) {
 		p.field(2, "partition", quoted(c.Partition))
 	}
 	p.orDefault(1, "unit", t.Spec.Unit == "auto", t.Spec.Unit)
-	p.field(1, "partitions", "")
+	p.open(1, "partitions")
 	p.orDefault(2, "count", t.Spec.Partitions == 1, t.Spec.Partitions)
 }
 
@@ -167,36 +158,35 @@ func (p *printer) job(j Job) {
 	p.section("job")
 	p.orDefault(1, "flink", j.Flink == d.Flink, j.Flink)
 	p.orDefault(1, "parallelism", j.Parallelism == d.Parallelism, j.Parallelism)
-	p.field(1, "watermark", "")
+	p.open(1, "watermark")
 	p.orDefault(2, "delay", j.Watermark.Delay == d.Watermark.Delay, dur(j.Watermark.Delay))
 	p.orDefault(2, "interval", j.Watermark.Interval == d.Watermark.Interval, dur(j.Watermark.Interval))
 	p.orDefault(2, "idle_after", j.Watermark.IdleAfter == 0, dur(j.Watermark.IdleAfter))
 	p.orDefault(2, "per", j.Watermark.Per == d.Watermark.Per, j.Watermark.Per)
-	p.field(1, "checkpoint", "")
+	p.open(1, "checkpoint")
 	p.orDefault(2, "interval", j.Checkpoint.Interval == 0, dur(j.Checkpoint.Interval))
 	p.orDefault(2, "delivery", j.Checkpoint.Delivery == d.Checkpoint.Delivery, j.Checkpoint.Delivery)
 	p.orDefault(1, "sink", j.Sink == d.Sink, j.Sink)
 	p.orDefault(1, "state", j.State == d.State, j.State)
 	if j.MiniBatch.Latency > 0 {
-		p.field(1, "mini_batch", "")
+		p.open(1, "mini_batch")
 		p.field(2, "latency", dur(j.MiniBatch.Latency))
 		p.field(2, "size", j.MiniBatch.Size)
 	}
 	if j.CatchUpRate > 0 {
 		p.field(1, "catch_up_rate", formatRate(j.CatchUpRate))
 	} else {
-		p.line(1, "# catch_up_rate", "100 times the stream's mean", defaultMark)
+		fmt.Fprintln(p, "  # catch_up_rate: 100 times the stream's mean, the default")
 	}
 	p.orDefault(1, "skew", j.Skew == d.Skew, j.Skew)
 }
 
 func (p *printer) entry(e Entry) {
-	p.field(1, "- "+e.Strategy.Name, "")
+	p.open(1, "- "+e.Strategy.Name)
 	p.orDefault(3, "id", e.ID == e.Strategy.Name, quoted(e.ID))
 	defaults, _ := e.Strategy.Resolve(nil, stream.Schema{})
-	args := e.Args.Map()
-	for _, name := range slices.Sorted(maps.Keys(args)) {
-		p.orDefault(3, name, args[name] == defaults.Map()[name], quoted(args[name]))
+	for _, param := range e.Strategy.Params {
+		p.orDefault(3, param.Name, e.Args.Text(param.Name) == defaults.Text(param.Name), quoted(e.Args.Text(param.Name)))
 	}
 }
 
@@ -250,12 +240,12 @@ func formatDelay(d gen.Delay) string {
 	return dur(d.Low)
 }
 
-// plainWord is text that YAML takes as it stands.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
+// plainText is text that YAML takes as it stands.
+var plainText = regexp.MustCompile(`^[A-Za-z0-9_<][A-Za-z0-9_./<=-]*( [A-Za-z0-9_./%<=-]+)*$`)
 
 // quoted is text as YAML, with quotes where it needs them.
 func quoted(s string) string {
-	if plainWord.MatchString(s) && !strings.EqualFold(s, "null") {
+	if plainText.MatchString(s) && !strings.EqualFold(s, "null") {
 		return s
 	}
 	return strconv.Quote(s)

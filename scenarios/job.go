@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"deduplab/strategies"
-	"deduplab/stream"
 )
 
 // defaultJob is a job in which nothing has been set.
@@ -60,7 +59,7 @@ func sink(s string) (strategies.Sink, error) {
 	sink, ok := strategies.ParseSink(s)
 	if !ok {
 		names := []string{strategies.Retract.String(), strategies.Append.String(), strategies.Upsert.String()}
-		return 0, fmt.Errorf("there is no sink %q%s; there are retract, append and upsert", s, stream.DidYouMean(s, names))
+		return 0, fmt.Errorf("there is no sink %q%s", s, nearest(s, names, "there are"))
 	}
 	return sink, nil
 }

@@ -28,18 +28,30 @@ func (f *faults) object(n *node, fields ...field) {
 	names := make([]string, len(fields))
 	for i, fd := range fields {
 		names[i] = fd.name
-		if v := n.get(fd.name); v != nil {
-			fd.read(v)
-		} else if fd.required {
-			f.add(n.nameAt, "%s needs %s", n.name, fd.name)
-		}
 	}
+	misspelt := ""
 	for _, v := range n.items {
 		if !slices.Contains(names, v.name) {
-			f.add(v.nameAt, "unknown field %q of %s%s; it has %s", v.name, n.name, stream.DidYouMean(v.name, names),
-				strings.Join(names, ", "))
+			hint := nearest(v.name, names, "it has")
+			f.add(v.nameAt, "unknown field %q of %s%s", v.name, n.name, hint)
+			misspelt += hint
 		}
 	}
+	for _, fd := range fields {
+		if v := n.get(fd.name); v != nil {
+			fd.read(v)
+		} else if fd.required && !strings.Contains(misspelt, stream.DidYouMean(fd.name, []string{fd.name})) {
+			f.add(n.nameAt, "%s needs the field %s", n.name, fd.name)
+		}
+	}
+}
+
+// nearest ends a message about an unknown name with the one that is most like it, or else with all there are.
+func nearest(written string, names []string, there string) string {
+	if hint := stream.DidYouMean(written, names); hint != "" {
+		return hint
+	}
+	return "; " + there + " " + strings.Join(names, ", ")
 }
 
 // get returns the value of a field, or nil.
@@ -62,7 +74,10 @@ func (f *faults) is(n *node, want kind) bool {
 
 // entries returns the entries of a list, which bear its name in messages. It is a fault when there are none.
 func (f *faults) entries(n *node) []*node {
-	if f.is(n, list) && len(n.items) == 0 {
+	if !f.is(n, list) {
+		return nil
+	}
+	if len(n.items) == 0 {
 		f.add(n.at, "%s is an empty list", n.name)
 	}
 	for _, v := range n.items {

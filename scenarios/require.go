@@ -23,7 +23,7 @@ func (l *loader) require(n *node) {
 			values(&l.faults, &r.Causes, oneOf(Causes...))(v)
 			r.Bound = strings.Join(r.Causes, ", ")
 		case v.name == AppendOnly:
-			bare(&l.faults, &r.Bound, oneOf("true"))(v)
+			bare(&l.faults, &r.Bound, required)(v)
 		case v.name == StateClass:
 			value(&l.faults, &r.Class, class)(v)
 			r.Bound = classPrefix + string(r.Class)
@@ -34,6 +34,14 @@ func (l *loader) require(n *node) {
 		}
 		l.scenario.Require = append(l.scenario.Require, r)
 	}
+}
+
+// required reads the bound of append_only.
+func required(s string) (string, error) {
+	if s != "true" {
+		return "", fmt.Errorf("%q: write true, or leave the line out where it is not required", s)
+	}
+	return s, nil
 }
 
 const classPrefix = "at most "
@@ -89,6 +97,8 @@ func quantity(metric, s string) (float64, error) {
 		return float64(t), err
 	case "share":
 		return fraction(s)
+	case "bytes":
+		return size(s)
 	}
 	v, err := whole(0, 1<<53)(s)
 	if err != nil {
@@ -97,11 +107,29 @@ func quantity(metric, s string) (float64, error) {
 	return float64(v), nil
 }
 
+var sizes = []struct {
+	name  string
+	bytes float64
+}{{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}}
+
+// size reads a number of bytes, such as 64MB.
+func size(s string) (float64, error) {
+	for _, unit := range sizes {
+		number, ok := strings.CutSuffix(s, unit.name)
+		if v, err := decimal(number, ""); ok && err == nil {
+			return v * unit.bytes, nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not a size: write one like 500KB, 64MB or 2GB", s)
+}
+
 // unit tells by its name what a metric is counted in.
 func unit(metric string) string {
 	switch {
 	case strings.HasPrefix(metric, "latency_ms.") && !strings.HasSuffix(metric, ".n"):
 		return "ms"
+	case strings.Contains(metric, "bytes"):
+		return "bytes"
 	case metric == "residual" || strings.HasSuffix(metric, "_rate"):
 		return "share"
 	}
@@ -109,5 +137,5 @@ func unit(metric string) string {
 }
 
 func example(metric string) string {
-	return map[string]string{"ms": "1s", "share": "0.1%", "count": "0"}[unit(metric)]
+	return map[string]string{"ms": "1s", "share": "0.1%", "bytes": "64MB", "count": "0"}[unit(metric)]
 }

@@ -16,6 +16,7 @@
 package scenarios
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,6 +132,7 @@ type Open func(path string, spec gen.TraceSpec) (gen.Workload, error)
 // Load reads a scenario. The file is its name in messages, and traces are looked for beside it; open may be nil where
 // no trace is expected. The error is an [*Error] with all that is wrong.
 func Load(file string, src []byte, open Open) (*Scenario, error) {
+	src = bytes.TrimPrefix(src, []byte("\uFEFF")) // the byte order mark that Windows editors write
 	l := &loader{
 		faults:   faults{file: file, lines: strings.Split(strings.ReplaceAll(string(src), "\r\n", "\n"), "\n")},
 		scenario: &Scenario{File: file, Seed: 1, Job: defaultJob()},

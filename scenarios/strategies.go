@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"deduplab/strategies"
-	"deduplab/stream"
 )
 
 func (l *loader) strategies(n *node) {
@@ -30,9 +29,8 @@ func (l *loader) entry(n *node) {
 	}
 	s, ok := strategies.Lookup(head.name)
 	if !ok {
-		names := strategies.Names()
-		l.add(head.nameAt, "there is no strategy %q%s; there are %s", head.name, stream.DidYouMean(head.name, names),
-			strings.Join(names, ", "))
+		l.add(head.nameAt, "there is no strategy %q%s", head.name,
+			nearest(head.name, strategies.Names(), "there are"))
 		return
 	}
 	e := Entry{ID: s.Name, Strategy: s, Args: l.params(head, s)}

@@ -17,14 +17,14 @@ import (
 // This file reads single values, text to value, and writes them back: for each parse function whose value can be
 // printed in more than one way there is the format function that Inspect uses.
 
-// longest bounds every span of a workload.
-const longest = stream.Time(30 * 365 * 24 * time.Hour / time.Millisecond)
+// longest bounds every span of a workload and a job.
+const longest = stream.Time(4 * 365 * 24 * time.Hour / time.Millisecond)
 
 // span reads a duration.
 func span(s string) (stream.Time, error) {
 	d, err := stream.ParseDuration(s)
 	if err == nil && d > longest {
-		return 0, fmt.Errorf("duration %q is longer than 30 years", s)
+		return 0, fmt.Errorf("duration %q is longer than 4 years", s)
 	}
 	return d, err
 }
@@ -67,12 +67,13 @@ func share(s string) (float64, error) {
 // fraction reads a number of at least 0, or a percentage.
 func fraction(s string) (float64, error) {
 	number, percent := strings.CutSuffix(s, "%")
-	v, err := decimalNumber(number)
+	exponent := ""
+	if percent {
+		exponent = "e-2"
+	}
+	v, err := decimal(number, exponent)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a share: write one like 0.4%% or 0.004", s)
-	}
-	if percent {
-		v /= 100
 	}
 	return v, nil
 }
@@ -88,11 +89,12 @@ func formatShare(v float64) string {
 // plainNumber is a number without sign or exponent.
 var plainNumber = regexp.MustCompile(`^[0-9][0-9_]*(\.[0-9]+)?$`)
 
-func decimalNumber(s string) (float64, error) {
+// decimal is the number nearest to what is written, with an exponent or none.
+func decimal(s, exponent string) (float64, error) {
 	if !plainNumber.MatchString(s) {
 		return 0, errors.New("not a number")
 	}
-	return strconv.ParseFloat(strings.ReplaceAll(s, "_", ""), 64)
+	return strconv.ParseFloat(strings.ReplaceAll(s, "_", "")+exponent, 64)
 }
 
 func formatNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
@@ -100,7 +102,7 @@ func formatNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64)
 // rate reads a number of rows per time, such as 10/s, and returns it per second.
 func rate(s string) (float64, error) {
 	number, unit, _ := strings.Cut(s, "/")
-	v, err := decimalNumber(number)
+	v, err := decimal(number, "")
 	seconds := map[string]float64{"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
 	if err != nil || seconds == 0 {
 		return 0, fmt.Errorf("%q is not a rate: write one like 10/s, 100/m, 5/h or 2/d", s)
@@ -212,7 +214,7 @@ func where(fields []gen.Field) func(string) (*gen.Where, error) {
 			return nil, fmt.Errorf("%q is not a condition: write one like \"price < 100\", with %s", s,
 				strings.Join(whereOps, ", "))
 		}
-		i := slices.IndexFunc(fields, func(f gen.Field) bool { return f.Name == words[0] })
+		i := slices.Index(fieldNames(fields), words[0])
 		if i < 0 {
 			return nil, noColumn(words[0], fieldNames(fields))
 		}
@@ -231,8 +233,7 @@ func where(fields []gen.Field) func(string) (*gen.Where, error) {
 }
 
 func noColumn(name string, names []string) error {
-	return fmt.Errorf("there is no column %q%s; there are %s", name, stream.DidYouMean(name, names),
-		strings.Join(names, ", "))
+	return fmt.Errorf("there is no column %q%s", name, nearest(name, names, "there are"))
 }
 
 func fieldNames(fields []gen.Field) []string {

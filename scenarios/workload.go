@@ -36,7 +36,13 @@ func (l *loader) workload(n *node) {
 	if spec.PartitionBy == "" && len(spec.Key) > 0 {
 		spec.PartitionBy = spec.Key[0]
 	}
-	l.blame(n, n, "", spec.Validate())
+	if events := spec.Rate * float64(spec.Duration) / 1000; events >= stream.MaxEvents {
+		f.add(n.get("rate").at, "%s for %s makes %.1f billion events; there can be %.1f billion", n.get("rate").text,
+			n.get("duration").text, events/1e9, float64(stream.MaxEvents)/1e9)
+	}
+	if len(spec.Fields) > 0 { // else what names a field would be blamed
+		l.blame(n, n, "", spec.Validate())
+	}
 	l.scenario.Workload.Schema = schemaOf(spec)
 	l.columnsKnown = l.sound(n, "fields") && l.sound(n, "event_time")
 }
@@ -160,7 +166,7 @@ func (f *faults) duplicates(spec *gen.Spec) func(*node) {
 			d := gen.Duplicate{Rate: 1}
 			f.object(entry,
 				must("origin", value(f, &d.Origin, slug)),
-				may("where", value(f, &d.Where, where(spec.Fields))),
+				may("where", f.where(&d.Where, spec.Fields)),
 				may("rate", value(f, &d.Rate, share)),
 				may("delay", f.delay(&d.Delay)),
 				may("new_id", bare(f, &d.NewID, boolean)),
@@ -173,6 +179,13 @@ func (f *faults) duplicates(spec *gen.Spec) func(*node) {
 			spec.Duplicates = append(spec.Duplicates, d)
 		}
 	}
+}
+
+func (f *faults) where(to **gen.Where, fields []gen.Field) func(*node) {
+	if len(fields) == 0 {
+		return func(*node) {} // that there are none is reported elsewhere
+	}
+	return value(f, to, where(fields))
 }
 
 // delay reads a span, or a distribution of spans.
@@ -309,7 +322,7 @@ func (l *loader) blame(workload, rest *node, prefix string, err error) {
 	at, message := rest, err.Error()
 	if m := partFault.FindStringSubmatch(strings.TrimPrefix(message, prefix)); m != nil {
 		if part := workload.find(m[1]); part != workload {
-			at, message = part, m[3]
+			at, message = part, part.name+": "+m[3]
 		}
 	}
 	if !l.faulty(at) {

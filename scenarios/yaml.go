@@ -11,8 +11,11 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxSize bounds a scenario: the parser takes time quadratic in the size of a malicious one.
-const maxSize = 64 << 10
+// maxSize and maxDepth bound a scenario: the parser takes time quadratic in the size and depth of a malicious one.
+const (
+	maxSize  = 64 << 10
+	maxDepth = 50
+)
 
 // node is a YAML value and its place. Scalars stay the text that was written: what it means, the reader of the field
 // says, so that no or 1.10 are never taken for something else.
@@ -43,7 +46,7 @@ func (k kind) describe() string {
 
 // parse reads the one YAML document of a file.
 func (f *faults) parse(src []byte) *node {
-	text, start := string(src), position{1, 1}
+	start := position{1, 1}
 	switch {
 	case len(src) > maxSize:
 		f.add(start, "the file has %d bytes; a scenario has at most %d", len(src), maxSize)
@@ -58,9 +61,11 @@ func (f *faults) parse(src []byte) *node {
 			}
 		}
 		return &node{}
+	case tooDeep(src):
+		f.add(start, "brackets are nested more than %d deep", maxDepth)
+		return &node{}
 	}
-	text = strings.TrimPrefix(text, "\uFEFF")
-	file, err := parser.ParseBytes([]byte(text), 0, parser.AllowDuplicateMapKey())
+	file, err := parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		f.syntax(err)
 		return &node{}
@@ -81,6 +86,23 @@ func (f *faults) parse(src []byte) *node {
 	root := f.node(docs[0].Body)
 	root.name, root.nameAt = "the scenario", root.at
 	return root
+}
+
+// tooDeep counts brackets, in texts and comments too, where nobody opens that many without closing them.
+func tooDeep(src []byte) bool {
+	depth := 0
+	for _, c := range src {
+		switch c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(0, depth-1)
+		}
+		if depth > maxDepth {
+			return true
+		}
+	}
+	return false
 }
 
 // syntax reports what the parser could not read, in words that help with the commonest mistakes.

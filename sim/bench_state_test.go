@@ -1,4 +1,4 @@
-package sim
+package sim_test
 
 import (
 	"encoding/binary"
@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"deduplab/sim"
+	"deduplab/sim/pebble"
 	"deduplab/stream"
 )
 
@@ -27,7 +29,7 @@ func benchKey(n uint64) stream.Key { return stream.Key{Hi: stream.Mix(n), Lo: st
 
 // benchRows feeds all rows to handle, in runs of 64.
 func benchRows(keys int, handle func(rows []stream.Row)) (rows int) {
-	var run [maxRun]stream.Row
+	var run [64]stream.Row
 	for fresh := 0; fresh < keys; {
 		for i := range run {
 			n := uint64(rows)
@@ -97,7 +99,7 @@ func BenchmarkTableTTL(b *testing.B) { benchFirst(b, stream.Time(benchKeys()/200
 
 func benchFirst(b *testing.B, ttl stream.Time) {
 	benchState(b, func() (func(rows []stream.Row), func() int) {
-		t := NewTable(TableSpec{TTL: ttl, Sample: 10_000})
+		t := sim.NewTable(sim.TableSpec{TTL: ttl, Sample: 10_000})
 		return func(rows []stream.Row) {
 			cursor := t.Probe(rows)
 			for i := range rows {
@@ -113,17 +115,17 @@ func benchFirst(b *testing.B, ttl stream.Time) {
 // refers to it, and when it fires the entry is written again, to expire.
 func BenchmarkTableRowtime(b *testing.B) {
 	benchState(b, func() (func(rows []stream.Row), func() int) {
-		t := NewTable(TableSpec{TTL: 7_200_000, Sample: 10_000})
-		var timers Wheel[Ref]
+		t := sim.NewTable(sim.TableSpec{TTL: 7_200_000, Sample: 10_000})
+		var timers sim.Wheel[sim.Ref]
 		return func(rows []stream.Row) {
 			cursor := t.Probe(rows)
 			for i := range rows {
 				if row := &rows[i]; cursor.Get(i) == nil {
-					timers.Add(row.Event, cursor.Put(i, int64(row.Event), row.Tag, Pinned))
+					timers.Add(row.Event, cursor.Put(i, int64(row.Event), row.Tag, sim.Pinned))
 				}
 			}
 			now := rows[0].Arrival
-			timers.Advance(now-5000, func(_ stream.Time, due []Ref) {
+			timers.Advance(now-5000, func(_ stream.Time, due []sim.Ref) {
 				for _, ref := range due {
 					e := t.At(ref)
 					t.Rewrite(ref, now, e.Value, e.Tag, 0)
@@ -136,9 +138,9 @@ func BenchmarkTableRowtime(b *testing.B) {
 // BenchmarkTableCached has a cache of 10,000 entries in front of the table, as Flink's Rank operators do.
 func BenchmarkTableCached(b *testing.B) {
 	benchState(b, func() (func(rows []stream.Row), func() int) {
-		t := NewTable(TableSpec{TTL: 7_200_000, Sample: 10_000})
+		t := sim.NewTable(sim.TableSpec{TTL: 7_200_000, Sample: 10_000})
 		var now stream.Time
-		cache := NewLRU(10_000, 7_200_000, func(e *Entry) { t.Put(e.Key, now, e.Value, e.Tag, 0) })
+		cache := sim.NewLRU(10_000, 7_200_000, func(e *sim.Entry) { t.Put(e.Key, now, e.Value, e.Tag, 0) })
 		return func(rows []stream.Row) {
 			cursor := t.Probe(rows)
 			cache.Foresee(t, len(rows))
@@ -154,7 +156,7 @@ func BenchmarkTableCached(b *testing.B) {
 }
 
 func BenchmarkLRU(b *testing.B) {
-	cache := NewLRU(10_000, 7_200_000, func(*Entry) {})
+	cache := sim.NewLRU(10_000, 7_200_000, func(*sim.Entry) {})
 	n := uint64(0)
 	for b.Loop() {
 		n++
@@ -163,4 +165,34 @@ func BenchmarkLRU(b *testing.B) {
 			cache.Put(key, now, 0, 0, 0)
 		}
 	}
+}
+
+// BenchmarkTablePebble spills to files on disk.
+func BenchmarkTablePebble(b *testing.B) {
+	var cold sim.Cold
+	benchState(b, func() (func(rows []stream.Row), func() int) {
+		store, err := pebble.Open(b.TempDir())
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = store.Close() })
+		cold = store
+		t := sim.NewTable(sim.TableSpec{TTL: 7_200_000, Sample: 10_000, Cold: cold, SpillAt: benchKeys() / 5})
+		return func(rows []stream.Row) {
+			cursor := t.Probe(rows)
+			for i := range rows {
+				if cursor.Get(i) == nil {
+					cursor.Put(i, 0, rows[i].Tag, 0)
+				}
+			}
+			if t.Err() != nil {
+				b.Fatal(t.Err())
+			}
+		}, t.Held
+	})
+	size, err := cold.Bytes()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(size)/float64(benchKeys()), "disk-B/key")
 }

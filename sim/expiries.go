@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 
 	"deduplab/stream"
@@ -70,25 +71,15 @@ func (x *expiries) remove(written stream.Time) {
 	x.live--
 }
 
-// find searches a tick that is not over. Where there is one at every instant, the first look finds it.
+// find searches a tick that is not over. It first looks where the tick is if no instant since has been left out.
 func (x *expiries) find(at int64) (int, bool) {
 	ticks := x.ticks[x.first:]
-	if len(ticks) == 0 {
-		return x.first, false
-	}
-	least := max(0, len(ticks)-1-int(min(ticks[len(ticks)-1].at-at, int64(len(ticks)))))
-	if least < len(ticks) && ticks[least].at == at {
-		return x.first + least, true
-	}
-	i, ok := slices.BinarySearchFunc(ticks, at, func(t tick, at int64) int {
-		switch {
-		case t.at < at:
-			return -1
-		case t.at > at:
-			return 1
+	if n := int64(len(ticks)); n > 0 {
+		if back := ticks[n-1].at - at; back >= 0 && back < n && ticks[n-1-back].at == at {
+			return len(x.ticks) - 1 - int(back), true
 		}
-		return 0
-	})
+	}
+	i, ok := slices.BinarySearchFunc(ticks, at, func(t tick, at int64) int { return cmp.Compare(t.at, at) })
 	return x.first + i, ok
 }
 

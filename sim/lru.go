@@ -77,13 +77,15 @@ func (l *LRU) Put(key stream.Key, now stream.Time, value int64, tag stream.Tag, 
 	}
 }
 
-// Foresee touches the places that the n entries next to be evicted would take in a table, so that the cache misses of
-// writing them there overlap. It changes nothing.
+// Foresee touches the places that the n least recently used entries would take in a table, so that the cache misses of
+// writing there what the next n writes evict overlap. It changes nothing.
 func (l *LRU) Foresee(t *Table, n int) {
+	n = min(n, l.held, l.held+n-l.size) // so many are evicted at most
 	touched := uint64(0)
-	for id := l.entries[0].used.newer; id != 0 && n > 0 && l.held+n > l.size; id = l.entries[id].used.newer {
+	id := l.entries[0].used.newer
+	for ; n > 0; n-- {
 		touched += t.index.slots[t.index.home(l.entries[id].hash)]
-		n--
+		id = l.entries[id].used.newer
 	}
 	t.touched = touched
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 
 	"deduplab/stream"
@@ -90,7 +91,7 @@ type Table struct {
 	index index
 	log   log
 	live  expiries
-	now   stream.Time // the latest time of a write
+	now   stream.Time // the latest time at which it wrote or removed something
 
 	pinned, tombstones int // entries of the index that are so
 
@@ -122,7 +123,7 @@ type spot struct {
 // bucket is one spill.
 type bucket struct {
 	newest stream.Time // the latest time of writing
-	held   int         // entries that nothing newer shadows
+	held   int         // entries that nothing newer shadowed while they were alive
 }
 
 // NewTable makes an empty table.
@@ -164,8 +165,8 @@ func (t *Table) Probe(rows []stream.Row) Cursor {
 	return Cursor{t: t, rows: rows}
 }
 
-// Get returns the entry of rows[i].Key, nil when it is absent or expired at rows[i].Arrival. The pointer is valid until
-// the next write to the table.
+// Get returns the entry of rows[i].Key, nil when it is absent or expired at rows[i].Arrival; an expired one is removed.
+// The pointer is valid until the next call.
 func (c *Cursor) Get(i int) *Entry {
 	row := &c.rows[i]
 	return c.t.get(row.Key, c.t.fragments[i], row.Arrival)
@@ -180,7 +181,8 @@ func (c *Cursor) Put(i int, value int64, tag stream.Tag, f Flags) Ref {
 // Delete removes the entry of rows[i].Key, if there is one.
 func (c *Cursor) Delete(i int) { c.t.delete(c.rows[i].Key, c.t.fragments[i]) }
 
-// Get returns the entry of a key, nil when it is absent or expired. The pointer is valid until the next write.
+// Get returns the entry of a key, nil when it is absent or expired; an expired one is removed. The pointer is valid
+// until the next call.
 func (t *Table) Get(key stream.Key, now stream.Time) *Entry { return t.get(key, fragment(key), now) }
 
 // Put writes the entry of a key.
@@ -209,8 +211,8 @@ func (t *Table) Remove(ref Ref) {
 	t.delete(key, fragment(key))
 }
 
-// Held counts the entries held, a key once, including expired ones that are not yet removed. How many of these there
-// are depends on whether there is a Cold, which removes them a bucket at a time.
+// Held counts the entries held, including expired ones that are not yet removed. How many of these there are depends on
+// whether there is a Cold, which removes them a bucket at a time.
 func (t *Table) Held() int { return t.index.used - t.tombstones + t.held }
 
 // Live counts the entries that are not expired at now, a multiple of Sample. Pinned ones are alive.
@@ -297,7 +299,8 @@ func (t *Table) get(key stream.Key, fragment uint32, now stream.Time) *Entry {
 	}
 	if t.expired(e, now) {
 		if s.ref != 0 {
-			t.drop(s.at, s.ref) // what is cold is older still, so expired as well
+			t.now = now
+			t.drop(s.at, s.ref)
 		}
 		return nil
 	}
@@ -312,7 +315,7 @@ func (t *Table) put(key stream.Key, fragment uint32, now stream.Time, value int6
 	}
 	if s.cold {
 		f |= shadowing
-		t.shadow(&s.old)
+		t.shadow(&s.old, now)
 	}
 	return t.append(s.at, key, fragment, now, value, tag, f)
 }
@@ -328,7 +331,7 @@ func (t *Table) delete(key stream.Key, fragment uint32) {
 			t.drop(s.at, s.ref)
 		}
 	case s.cold && !s.old.Has(Gone):
-		t.shadow(&s.old)
+		t.shadow(&s.old, t.now)
 		t.append(s.at, key, fragment, t.now, 0, 0, Gone|shadowing)
 	}
 }
@@ -388,6 +391,7 @@ func (t *Table) prepare(now stream.Time, n int) {
 	if t.spec.Cold != nil && now > t.now {
 		t.spill(now)
 	}
+	t.now = now
 	t.sweep(now, 2*n)
 	t.reserve(n)
 }
@@ -445,19 +449,20 @@ func (t *Table) sweep(now stream.Time, n int) {
 // spill moves all that is not pinned to the Cold if there is enough of it, and drops the buckets that have expired.
 func (t *Table) spill(now stream.Time) {
 	if t.index.used-t.pinned >= t.spec.SpillAt {
-		held := 0
+		b := bucket{newest: stream.MinTime}
 		t.spilled = t.spilled[:0]
 		t.log.each(func(ref Ref, e *Entry) {
-			if e.Has(Pinned) {
+			switch {
+			case e.Has(Pinned):
 				return
-			}
-			if e.Has(Gone) {
+			case e.Has(Gone):
 				t.tombstones--
-			} else if !t.expired(e, now) {
-				held++
+			case !t.expired(e, now):
+				b.held++
 			}
 			if !t.expired(e, now) {
 				t.spilled = append(t.spilled, *e)
+				b.newest = max(b.newest, e.Written())
 			}
 		})
 		t.index.retain(func(ref uint32) bool { return t.log.at(Ref(ref)).Has(Pinned) })
@@ -470,8 +475,8 @@ func (t *Table) spill(now stream.Time) {
 		if len(t.spilled) > 0 {
 			slices.SortFunc(t.spilled, compareKeys)
 			t.fail(t.spec.Cold.Spill(t.spilled))
-			t.buckets = append(t.buckets, bucket{newest: t.now, held: held})
-			t.held += held
+			t.buckets = append(t.buckets, b)
+			t.held += b.held
 		}
 	}
 	expired := 0
@@ -486,9 +491,10 @@ func (t *Table) spill(now stream.Time) {
 	}
 }
 
-// shadow takes a cold entry out of the counts: something newer now stands for its key.
-func (t *Table) shadow(e *Entry) {
-	if e.Has(Gone) {
+// shadow takes a cold entry out of the counts: something newer now stands for its key. An expired one stays in them until
+// its bucket is dropped, as it may have been taken out before, by an entry that has expired as well.
+func (t *Table) shadow(e *Entry, now stream.Time) {
+	if e.Has(Gone) || t.expired(e, now) {
 		return
 	}
 	i, _ := slices.BinarySearchFunc(t.buckets, e.Written(), func(b bucket, written stream.Time) int {
@@ -502,15 +508,8 @@ func (t *Table) shadow(e *Entry) {
 }
 
 func compareKeys(a, b Entry) int {
-	switch {
-	case a.Key.Hi < b.Key.Hi:
-		return -1
-	case a.Key.Hi > b.Key.Hi:
-		return 1
-	case a.Key.Lo < b.Key.Lo:
-		return -1
-	case a.Key.Lo > b.Key.Lo:
-		return 1
+	if c := cmp.Compare(a.Key.Hi, b.Key.Hi); c != 0 {
+		return c
 	}
-	return 0
+	return cmp.Compare(a.Key.Lo, b.Key.Lo)
 }

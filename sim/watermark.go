@@ -203,8 +203,8 @@ func (s *Split) Idle() { s.idle = true }
 // Active marks the split active.
 func (s *Split) Active() { s.idle = false }
 
-// Periodic puts out the combined watermark if it moved, else IDLE while all splits are idle. When the last split falls
-// idle the largest watermark of all is the combined one, and IDLE follows with the next call.
+// Periodic puts out the combined watermark if it moved, and IDLE while all splits are idle: then the combined
+// watermark is the largest of all.
 func (m *Multiplexer) Periodic() {
 	if len(m.splits) == 0 {
 		return
@@ -219,11 +219,11 @@ func (m *Multiplexer) Periodic() {
 	if idle {
 		least = largest
 	}
-	switch {
-	case least > m.combined:
+	if least > m.combined {
 		m.combined = least
 		m.out.Watermark(least)
-	case idle:
+	}
+	if idle {
 		m.out.Idle()
 	}
 }
@@ -264,7 +264,9 @@ func (v *Valve) Watermark(channel int, w stream.Time) {
 }
 
 // Idle takes IDLE from a channel, which frees the others at once. When all are idle, the largest watermark of them
-// goes out, then IDLE (watermark/valve-all-idle).
+// goes out, then IDLE (watermark/valve-all-idle). The largest does not go out when the last channel to fall idle lags
+// behind the output, nor does the output move when a channel ahead of it comes back as the only aligned one: so it is
+// in Flink 2.3.0 (FLINK-40475).
 func (v *Valve) Idle(channel int) {
 	c := &v.channels[channel]
 	if c.idle {
@@ -280,7 +282,9 @@ func (v *Valve) Idle(channel int) {
 	}
 	switch {
 	case v.idle:
-		v.send(largest)
+		if c.watermark == v.last {
+			v.send(largest)
+		}
 		v.out.Idle()
 	case c.watermark == v.last: // it may be the one that held the output back
 		v.advance()

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 
@@ -173,15 +174,7 @@ func (w *Wheel[T]) move(next uint64) {
 func (w *Wheel[T]) fireLate(fire func(at stream.Time, due []T)) {
 	late := w.late
 	w.late = nil
-	slices.SortStableFunc(late, func(a, b lateTimer[T]) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(late, func(a, b lateTimer[T]) int { return cmp.Compare(a.at, b.at) })
 	for len(late) > 0 {
 		at := late[0].at
 		w.due = w.due[:0]

@@ -196,3 +196,15 @@ func (j Job) orderText(order []OrderBy) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// Before compares two rows by the plan's order: whether a sorts strictly before b.
+func (p Plan) Before(records stream.Records) func(a, b stream.Tag) bool {
+	s := newSorter(records.Schema(), p.Order)
+	order := func(tag stream.Tag) int64 {
+		if s.inRow {
+			return records.Order(tag, s.columns[0].Column)
+		}
+		return 0
+	}
+	return func(a, b stream.Tag) bool { return s.before(records, order(a), a, order(b), b) }
+}

@@ -348,6 +348,15 @@ func Lookup(name string) (*Strategy, bool) {
 	return s, ok
 }
 
+// Find is Lookup with an error that suggests the nearest name.
+func Find(name string) (*Strategy, error) {
+	if s, ok := registry[name]; ok {
+		return s, nil
+	}
+	return nil, fmt.Errorf("unknown strategy %q%s; there are %s", name, stream.DidYouMean(name, Names()),
+		strings.Join(Names(), ", "))
+}
+
 // Names lists all strategies in alphabetical order.
 func Names() []string { return sortedKeys(registry) }
 

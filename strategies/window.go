@@ -58,13 +58,7 @@ func newGroup(row *stream.Row, size stream.Time) group {
 
 // WindowEnd is the end of the tumbling window that holds t. Windows are aligned to 0, before 1970 too: flink
 // window-dedup/negative-time.
-func WindowEnd(t, size stream.Time) stream.Time {
-	start := t - t%size
-	if t%size < 0 {
-		start -= size
-	}
-	return start + size
-}
+func WindowEnd(t, size stream.Time) stream.Time { return t.Floor(size) + size }
 
 // fired reports whether the watermark has reached the window's last millisecond.
 func fired(end, watermark stream.Time) bool { return end-1 <= watermark }

@@ -35,6 +35,14 @@ func (t Time) String() string {
 	return time.UnixMilli(int64(t)).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
+// Floor is the largest multiple of size at or below t, also for negative times.
+func (t Time) Floor(size Time) Time {
+	if rest := t % size; rest < 0 {
+		return t - rest - size
+	}
+	return t - t%size
+}
+
 // Key identifies what a strategy groups rows by. Generated UUIDs are their own 128 bits; other keys are hashed.
 type Key struct{ Hi, Lo uint64 }
 

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes.
+const (
+	exitFine        = 0
+	exitFailed      = 1 // a check or a recorded case failed
+	exitInvalid     = 2 // the input is invalid
+	exitInterrupted = 4
+	exitInternal    = 70
+)
+
+// run is the whole command: arguments in, exit code out.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(stderr, "lab: internal error: %v\nThis is a fault of lab, please report it with this text:\n%s",
+				p, debug.Stack())
+			code = exitInternal
+		}
+	}()
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	var failed failure
+	switch {
+	case err == nil:
+		return exitFine
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(stderr, "lab: interrupted; nothing was written")
+		return exitInterrupted
+	case errors.As(err, &failed):
+		if failed.err != nil {
+			fmt.Fprintf(stderr, "lab: %v\n", failed.err)
+		}
+		return failed.code
+	}
+	fmt.Fprintf(stderr, "lab: %v\n", err)
+	return exitInvalid
+}
+
+// failure is an error with an exit code; a nil err has been reported already.
+type failure struct {
+	code int
+	err  error
+}
+
+// Error returns the message.
+func (f failure) Error() string { return fmt.Sprint(f.err) }
+
+// Unwrap returns the cause.
+func (f failure) Unwrap() error { return f.err }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "lab",
+		Short: "simulate and compare ways of removing duplicates from a stream",
+		Long: `lab runs a stream with duplicates through many ways of removing them, side by side and on the same rows, and says
+which of them meet your requirements, which do not, and the number and the row that prove it.
+
+Exit codes: 0 fine, 1 a recorded case failed, 2 the input is invalid, 4 interrupted, 70 internal error.`,
+		Example: `  lab run scenarios/orders.yaml        run the article's experiment, write out/orders/report.html
+  lab inspect scenarios/orders.yaml    the scenario with every default filled in
+  lab strategies                       what there is to compare
+  lab test conformance/testdata/flink  hold the operators against recordings of the real engine`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies())
+	return root
+}

@@ -1,0 +1,55 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"deduplab/results"
+	"deduplab/strategies"
+)
+
+// findings are what the measurement of a strategy brought up by itself: where the engine parts from the articles, each
+// with the number that shows it.
+func findings(s *results.Strategy, plan strategies.Plan) []string {
+	if s.Refused != "" {
+		return nil
+	}
+	var notes []string
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if n := s.Fates.LateFirst; n > 0 {
+		idle := s.LossesByCause["late_after_idle"]
+		note("%s events lost as late, %s of them from a partition that came back from idle; the engine's own counter says "+
+			"%s, because it counts late copies and late firsts alike", thousands(n), thousands(idle),
+			thousands(s.LateDropped))
+	} else if s.LateDropped > 0 {
+		note("numLateRecordsDropped says %s, yet nothing is lost: all of them are late copies", thousands(s.LateDropped))
+	}
+	if s.Undeclared > 0 {
+		note("declared %s by a planner fault (FLINK-40368), but %s changes of another kind went out: an insert-only consumer "+
+			"stores %s rows too many", strings.Join(s.Declared.Changelog, ", "), thousands(s.Undeclared),
+			thousands(s.InsertOnly.Extra))
+	}
+	if s.Name == "ptf" && s.LeaksByCause["ttl"] > 0 {
+		note("the article lets the TTL count from when a key was last seen; the engine counts from its first row, and %s "+
+			"copies came through after it", thousands(s.LeaksByCause["ttl"]))
+	}
+	if strings.HasPrefix(s.Name, "select-distinct") && s.Updates > 0 {
+		note("%s updates that change nothing: with a TTL every copy sends -U/+U of the row that stands", thousands(s.Updates))
+	}
+	if s.Synthesized > 0 {
+		note("%s emitted rows never existed: each column takes its minimum by itself", thousands(s.Synthesized))
+	}
+	if slices.Contains([]string{"nontime", "nontime-to-changelog"}, s.Name) && s.Params["ttl"] != "0s" &&
+		s.State.KeysLivePeak > 0 {
+		note("each checkpoint writes cached rows anew, so a key can live up to twice the TTL")
+	}
+	if n := s.LeaksByCause["stale_timer"]; n > 0 {
+		note("%s copies came through within the timer's span after the row before them: the timer of an earlier event "+
+			"cleared the state", thousands(n))
+	}
+	if s.WrongVersion > 0 && plan.Promise != strategies.AnyRow {
+		note("%s events end with another version than the one that the order asks for", thousands(s.WrongVersion))
+	}
+	return notes
+}

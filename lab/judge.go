@@ -1,0 +1,172 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"deduplab/results"
+	"deduplab/scenarios"
+	"deduplab/strategies"
+	"deduplab/stream"
+)
+
+// judge makes one verdict of every requirement.
+func judge(requirements []scenarios.Requirement, s *results.Strategy) []results.Verdict {
+	var verdicts []results.Verdict
+	for _, q := range requirements {
+		v := results.Verdict{Requirement: q.Name, Bound: q.Bound}
+		switch {
+		case s.Refused != "":
+			v.Verdict, v.Evidence = results.Refused, s.Refused
+		case q.Name == scenarios.AppendOnly:
+			judgeAppendOnly(&v, q, s)
+		case q.Name == scenarios.StateClass:
+			judgeClass(&v, q, s)
+		case q.Name == scenarios.SameUnder:
+			judgeSame(&v, q, s)
+		default:
+			judgeMetric(&v, q, s)
+		}
+		verdicts = append(verdicts, v)
+	}
+	return verdicts
+}
+
+func passIf(ok bool) string {
+	if ok {
+		return results.Pass
+	}
+	return results.Fail
+}
+
+func judgeAppendOnly(v *results.Verdict, q scenarios.Requirement, s *results.Strategy) {
+	violations := s.AppendOnlyViol
+	v.Verdict = passIf(violations == 0)
+	v.Value = fmt.Sprintf("%s updates", thousands(violations))
+	switch {
+	case violations == 0 && !slices.Equal(s.Declared.Changelog, []string{"I"}):
+		v.Verdict = results.Fail
+		v.Value = "0 updates"
+		v.Evidence = "declared " + strings.Join(s.Declared.Changelog, ", ") +
+			": a consumer of inserts only refuses it, though none of its changes here is an update"
+	case violations > 0:
+		v.Evidence = exampleOf(s, "update")
+		if s.Undeclared > 0 {
+			v.Evidence = fmt.Sprintf("%s changes of a kind that the planner does not declare; %s", thousands(s.Undeclared),
+				v.Evidence)
+		}
+	}
+}
+
+func judgeClass(v *results.Verdict, q scenarios.Requirement, s *results.Strategy) {
+	v.Value = s.State.Class
+	at := slices.Index(strategies.StateClasses, strategies.StateClass(s.State.Class))
+	if at < 0 {
+		v.Verdict = results.Undetermined
+		return
+	}
+	v.Verdict = passIf(at <= slices.Index(strategies.StateClasses, q.Class))
+	v.Evidence = fmt.Sprintf("%s keys live at the peak, %s at the end", thousands(s.State.KeysLivePeak),
+		thousands(s.State.KeysLiveEnd))
+}
+
+func judgeSame(v *results.Verdict, q scenarios.Requirement, s *results.Strategy) {
+	v.Verdict = results.Pass
+	var values []string
+	for _, cause := range q.Causes {
+		i := slices.IndexFunc(s.Determinism, func(d results.Determinism) bool { return d.Cause == cause })
+		if i < 0 {
+			values = append(values, cause+" not run")
+			if v.Verdict == results.Pass {
+				v.Verdict = results.NotApplicable
+			}
+			continue
+		}
+		d := s.Determinism[i]
+		values = append(values, fmt.Sprintf("%s %d/%d", cause, d.SameTable, d.Replays))
+		if d.SameTable < d.Replays {
+			v.Verdict = results.Fail
+			v.Evidence = "the final table differs under " + cause + ": " + d.Example
+		}
+	}
+	v.Value = strings.Join(values, ", ")
+}
+
+func judgeMetric(v *results.Verdict, q scenarios.Requirement, s *results.Strategy) {
+	value, ok := s.Metric(q.Name)
+	if !ok {
+		v.Verdict, v.Value = results.Undetermined, "unknown"
+		return
+	}
+	v.Verdict = passIf(q.Holds(value))
+	v.Value = formatMetric(q.Name, value)
+	if latency, isLatency := strings.CutPrefix(q.Name, "latency_ms."); isLatency {
+		part, _, _ := strings.Cut(latency, ".")
+		if n, _ := s.Metric("latency_ms." + part + ".n"); n == 0 {
+			v.Verdict, v.Value = results.NotApplicable, "nothing measured"
+			return
+		}
+	}
+	if v.Verdict == results.Fail {
+		v.Evidence = evidence(q.Name, s)
+	}
+}
+
+// evidence names a row that shows why a metric misses its bound.
+func evidence(metric string, s *results.Strategy) string {
+	switch {
+	case metric == "lost", strings.HasPrefix(metric, "losses_by_cause"), metric == "fates.late_first":
+		if e := exampleOf(s, "late_first"); e != "" {
+			return e
+		}
+		return exampleOf(s, "swallowed")
+	case metric == "residual", metric == "leaked", metric == "leak_rate", strings.HasPrefix(metric, "leaks_by_cause"):
+		return exampleOf(s, "leaked")
+	case metric == "synthesized":
+		return exampleOf(s, "synthesized")
+	}
+	return ""
+}
+
+// exampleOf spells the first example row of a fate.
+func exampleOf(s *results.Strategy, fate string) string {
+	for _, e := range s.Examples {
+		if e.Fate != fate {
+			continue
+		}
+		names := make([]string, 0, len(e.Row))
+		for name := range e.Row {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for i, name := range names {
+			names[i] = name + "=" + e.Row[name]
+		}
+		return fmt.Sprintf("%s at %s: %s (%s)", strings.ReplaceAll(fate, "_", " "),
+			stream.FormatDuration(stream.Time(e.AtMS).Floor(1000)), strings.Join(names, " "), e.Origin)
+	}
+	return ""
+}
+
+// formatMetric spells a metric with its unit.
+func formatMetric(name string, value float64) string {
+	switch {
+	case strings.HasPrefix(name, "latency_ms.") && !strings.HasSuffix(name, ".n"):
+		return stream.FormatDuration(stream.Time(value))
+	case name == "residual" || name == "leak_rate":
+		return strconv.FormatFloat(math.Round(value*1e5)/1e3, 'f', -1, 64) + "%"
+	}
+	return thousands(int64(value))
+}
+
+// thousands groups digits by three.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

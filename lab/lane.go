@@ -1,0 +1,168 @@
+package lab
+
+import (
+	"deduplab/results"
+	"deduplab/sim"
+	"deduplab/strategies"
+	"deduplab/stream"
+)
+
+// lane is one strategy in one pass: its task and its ledger.
+type lane struct {
+	id      string
+	task    *sim.Task
+	ledger  *sim.Ledger
+	series  []results.StateSample
+	peaks   []int64 // of live keys by subtask
+	rows    []int64 // rows by subtask
+	late    int64
+	handled int64
+	firsts  int64
+	from    stream.Time
+	cold    []sim.Cold
+	bytes   int64 // physical, at the end
+	err     error
+}
+
+var sinkKinds = map[strategies.Sink]sim.SinkKind{
+	strategies.Retract: sim.RetractSink, strategies.Append: sim.AppendSink, strategies.Upsert: sim.UpsertSink,
+}
+
+func (r *run) newLane(e entry, sample stream.Time) (*lane, error) {
+	job, plan := r.scenario.Job, e.plan
+	from, _ := r.workload.Span()
+	l := &lane{id: e.ID, from: from, peaks: make([]int64, job.Parallelism), rows: make([]int64, job.Parallelism)}
+	declared := plan.Changelog
+	if plan.ToChangelog {
+		declared = plan.Input
+	}
+	l.task = sim.NewTask(sim.TaskSpec{
+		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
+		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
+		NewTable: func(_ int, ttl stream.Time) *sim.Table {
+			spec := sim.TableSpec{TTL: ttl, Sample: sample}
+			if job.State == "pebble" && l.err == nil {
+				spec.Cold, l.err = r.options.OpenState()
+				l.cold = append(l.cold, spec.Cold)
+			}
+			return sim.NewTable(spec)
+		},
+	})
+	commit := job.Checkpoint.Interval
+	if job.Checkpoint.Delivery != "exactly-once" {
+		commit = 0
+	}
+	l.ledger = sim.NewLedger(sim.LedgerSpec{
+		Workload: r.workload, Sink: sinkKinds[job.Sink], CommitEvery: commit,
+		KeyOnly: plan.Output == strategies.KeyOnly, Digest: true, ToChangelog: plan.ToChangelog,
+		Cause: causeOf(plan, e.Args, r.workload), Right: promised(plan, r.workload),
+	})
+	return l, l.err
+}
+
+// take handles a batch.
+func (l *lane) take(b *sim.Batch) {
+	if l.err != nil {
+		return
+	}
+	row := 0
+	for _, m := range b.Marks {
+		l.feed(b.Rows[row:m.Before])
+		row = m.Before
+		l.mark(m)
+	}
+	l.feed(b.Rows[row:])
+	l.settle()
+}
+
+func (l *lane) feed(rows []stream.Row) {
+	for i := range rows {
+		l.task.Row(&rows[i])
+		if rows[i].First {
+			l.firsts++
+		}
+	}
+	l.handled += int64(len(rows))
+	l.ledger.Rows(len(rows))
+}
+
+func (l *lane) settle() { l.task.Take(l.ledger.Take) }
+
+func (l *lane) mark(m sim.Mark) {
+	switch m.Kind {
+	case sim.SourceWatermark:
+		l.task.SourceWatermark(m.Reader, m.Watermark, m.At)
+	case sim.CombinedWatermark:
+		l.task.Watermark(m.Watermark, m.At)
+	case sim.Checkpoint:
+		l.task.Checkpoint(m.At)
+		l.check()
+	case sim.Sample:
+		l.task.Clock(m.At)
+		l.sample(m.At)
+	case sim.EndOfInput:
+		l.task.Clock(m.At)
+		l.check()
+		l.finish()
+	}
+}
+
+// check verifies the conservation of rows and the state backend.
+func (l *lane) check() {
+	l.settle()
+	if l.err = l.ledger.Check(); l.err == nil {
+		l.err = l.task.Err()
+	}
+}
+
+// sample notes what the operator holds.
+func (l *lane) sample(at stream.Time) {
+	s := results.StateSample{AtMS: int64(at - l.from), Rows: l.handled, Keys: l.firsts}
+	for i, sub := range l.task.Subtasks() {
+		s.KeysLive += int64(sub.State.LiveKeys)
+		s.KeysHeld += int64(sub.State.Entries + sub.State.Cached + sub.State.Buffered)
+		s.Timers += int64(sub.Timers.Event + sub.Timers.Proc)
+		s.Bytes += sub.State.Bytes
+		l.peaks[i] = max(l.peaks[i], int64(sub.State.LiveKeys))
+	}
+	l.series = append(l.series, s)
+}
+
+// finish notes what is known only at the end.
+func (l *lane) finish() {
+	for i, sub := range l.task.Subtasks() {
+		l.rows[i] = sub.Rows
+		l.late += sub.LateDropped
+	}
+	for _, c := range l.cold {
+		bytes, err := c.Bytes()
+		l.bytes += bytes
+		if l.err == nil {
+			l.err = err
+		}
+	}
+}
+
+func (l *lane) close() {
+	for _, c := range l.cold {
+		if c != nil {
+			_ = c.Close() // what it held is of no use after the run
+		}
+	}
+}
+
+// state fills in the state section.
+func (l *lane) state() results.State {
+	s := results.State{Series: l.series, PhysicalBytes: l.bytes}
+	for _, sample := range l.series {
+		s.KeysLivePeak = max(s.KeysLivePeak, sample.KeysLive)
+		s.KeysHeldPeak = max(s.KeysHeldPeak, sample.KeysHeld)
+		s.TimersPeak = max(s.TimersPeak, sample.Timers)
+		s.BytesPeak = max(s.BytesPeak, sample.Bytes)
+	}
+	if n := len(l.series); n > 0 {
+		s.KeysLiveEnd, s.BytesEnd = l.series[n-1].KeysLive, l.series[n-1].Bytes
+	}
+	s.Class = measuredClass(l.series)
+	return s
+}

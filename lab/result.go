@@ -1,0 +1,129 @@
+package lab
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"deduplab/results"
+	"deduplab/scenarios"
+	"deduplab/sim"
+	"deduplab/strategies"
+	"deduplab/stream"
+)
+
+// result puts together what was measured.
+func (r *run) result() *results.Run {
+	s := r.scenario
+	out := &results.Run{
+		Schema: results.Schema, Scenario: s.Name, About: s.About, Seed: s.Seed, Versions: versions(s.Job.Flink),
+		Job: results.Job{
+			Flink: s.Job.Flink, Parallelism: s.Job.Parallelism, WatermarkDelayMS: int64(s.Job.Watermark.Delay),
+			WatermarkIntervalMS: int64(s.Job.Watermark.Interval), IdleAfterMS: int64(s.Job.Watermark.IdleAfter),
+			CheckpointIntervalMS: int64(s.Job.Checkpoint.Interval), Delivery: s.Job.Checkpoint.Delivery,
+			Sink: s.Job.Sink.String(), State: s.Job.State,
+		},
+		Workload: r.base.survey.result(),
+	}
+	for _, q := range s.Require {
+		out.Require = append(out.Require, results.Requirement{Name: q.Name, Bound: q.Bound})
+	}
+	for i, e := range r.entries {
+		out.Strategies = append(out.Strategies, r.strategy(i, e, out.Workload))
+	}
+	out.Summary = summary(out)
+	return out
+}
+
+// versions names what the numbers depend on beside the scenario.
+func versions(flink string) map[string]string {
+	v := map[string]string{"flink": flink}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == "github.com/brianvoe/gofakeit/v7" {
+				v["gofakeit"] = m.Version
+			}
+		}
+	}
+	return v
+}
+
+// strategy puts together one strategy.
+func (r *run) strategy(i int, e entry, w results.Workload) results.Strategy {
+	plan := e.plan
+	s := results.Strategy{
+		ID: e.ID, Name: e.Strategy.Name, Params: e.Args.Map(), Engine: e.Strategy.Engine, About: e.Strategy.About,
+		Loses: e.Strategy.Loses, Code: plan.Code, Language: plan.Language, Refused: plan.Refused,
+		Declared: results.Declared{
+			Changelog: plan.Changelog.Names(), Operator: plan.Operator, Runtime: plan.Runtime,
+			StateClass: string(plan.StateClass), Clock: plan.Clock, TTL: plan.TTL,
+		},
+		LeaksByCause: map[string]int64{}, LossesByCause: map[string]int64{},
+	}
+	if l := r.base.lanes[i]; l != nil {
+		r.measured(&s, i, l, plan, w)
+	}
+	s.Verdicts = judge(r.scenario.Require, &s)
+	s.Findings = findings(&s, plan)
+	return s
+}
+
+// measured fills in the numbers of a strategy that ran.
+func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan, w results.Workload) {
+	l.ledger.Result(s)
+	s.Examples = l.ledger.Examples()
+	s.State = l.state()
+	s.LateDropped = l.late
+	if s.ResultRows > 0 {
+		s.Residual = float64(s.Leaked) / float64(s.ResultRows)
+	}
+	if w.Copies > 0 {
+		s.LeakRate = float64(s.Leaked) / float64(w.Copies)
+	}
+	s.Undeclared = undeclared(plan.Changelog, s.Changes)
+	s.AppendOnlyViol = s.Updates
+	if !w.Labelled {
+		// The key is the truth, so a distinct event taken for a copy cannot be told.
+		s.Fates.Swallowed = -1
+	}
+	for j := range l.rows {
+		s.Subtasks = append(s.Subtasks, results.Subtask{Rows: l.rows[j], KeysLivePeak: l.peaks[j]})
+	}
+	for _, cause := range scenarios.Causes {
+		if p, ok := r.replays[cause]; ok {
+			s.Determinism = append(s.Determinism, compare(cause, l.ledger.Digest(), p.lanes[i].ledger.Digest()))
+		}
+	}
+}
+
+// undeclared counts emitted changes whose kind the declared mode does not have.
+func undeclared(mode stream.ChangelogMode, c results.Changes) int64 {
+	count := int64(0)
+	for kind, n := range map[stream.Kind]int64{
+		stream.Insert: c.Insert, stream.UpdateBefore: c.UpdateBefore, stream.UpdateAfter: c.UpdateAfter,
+		stream.Delete: c.Delete,
+	} {
+		if !mode.Has(kind) {
+			count += n
+		}
+	}
+	return count
+}
+
+// compare holds a replay against the run.
+func compare(cause string, base, replay sim.Digest) results.Determinism {
+	d := results.Determinism{Cause: cause, Replays: 1}
+	count := func(same bool) int {
+		if same {
+			return 1
+		}
+		return 0
+	}
+	d.SameTable = count(base.Table == replay.Table)
+	d.SameChanges = count(base.Changes == replay.Changes)
+	d.SameOrder = count(base.SameOrder(replay))
+	if d.SameTable+d.SameChanges+d.SameOrder < 3 {
+		d.Example = fmt.Sprintf("keys of %d of %d buckets change differently", base.Differences(replay),
+			len(base.Order))
+	}
+	return d
+}

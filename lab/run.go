@@ -1,0 +1,247 @@
+// Package lab runs a scenario from start to end: the workload through every strategy side by side, replays under
+// perturbations that must not matter, and verdicts from what was measured.
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"deduplab/gen"
+	"deduplab/results"
+	"deduplab/scenarios"
+	"deduplab/sim"
+	"deduplab/strategies"
+	"deduplab/stream"
+)
+
+// Options of a run.
+type Options struct {
+	Only []string // ids of the strategies to run; empty: all
+	// OpenState makes the cold store of one table for `job.state: pebble`; it must be given for that.
+	OpenState func() (sim.Cold, error)
+	// Progress is told from time to time what the run is doing; may be nil.
+	Progress func(Progress)
+}
+
+// Progress of a run.
+type Progress struct {
+	Stage   string      // run, or the cause of the replay
+	Rows    int64       // rows delivered in this stage
+	Virtual stream.Time // virtual time since the start
+	Span    stream.Time // virtual time in all
+}
+
+// Run runs a scenario. The result depends on the scenario alone, not on the machine.
+func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, error) {
+	workload, err := open(s)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{scenario: s, options: o, workload: workload}
+	if err := r.plan(); err != nil {
+		return nil, err
+	}
+	base, err := r.pass(ctx, "run", sim.Perturbation{}, newSurvey(workload))
+	if err != nil {
+		return nil, err
+	}
+	r.base = base
+	if err := r.replay(ctx); err != nil {
+		return nil, err
+	}
+	return r.result(), nil
+}
+
+// open makes or finds the workload of a scenario.
+func open(s *scenarios.Scenario) (gen.Workload, error) {
+	if s.Workload.Spec != nil {
+		return gen.New(*s.Workload.Spec, s.Seed)
+	}
+	return s.Workload.Trace.Rows, nil
+}
+
+// run is a scenario being run.
+type run struct {
+	scenario *scenarios.Scenario
+	options  Options
+	workload gen.Workload
+	entries  []entry
+	base     *pass
+	replays  map[string]*pass // by cause
+}
+
+// entry is one strategy, planned for the job.
+type entry struct {
+	scenarios.Entry
+	plan strategies.Plan
+}
+
+func (r *run) plan() error {
+	job := strategies.Job{
+		Schema: r.workload.Schema(), Sink: r.scenario.Job.Sink, MiniBatch: r.scenario.Job.MiniBatch,
+		WatermarkDelay: r.scenario.Job.Watermark.Delay,
+	}
+	var ids []string
+	for _, e := range r.scenario.Strategies {
+		ids = append(ids, e.ID)
+		if len(r.options.Only) == 0 || slices.Contains(r.options.Only, e.ID) {
+			r.entries = append(r.entries, entry{e, e.Strategy.Plan(e.Args, job)})
+		}
+	}
+	for _, id := range r.options.Only {
+		if !slices.Contains(ids, id) {
+			return fmt.Errorf("--only: no strategy %q in %s%s", id, r.scenario.Name, stream.DidYouMean(id, ids))
+		}
+	}
+	return nil
+}
+
+// causes are the perturbations that the strategies are replayed under, and what each one is.
+func (r *run) causes() map[string]sim.Perturbation {
+	perturbations := map[string]sim.Perturbation{
+		"catch-up": {CatchUp: r.catchUpRate()},
+	}
+	if r.workload.Partitions() > 1 {
+		perturbations["interleaving"] = sim.Perturbation{
+			Interleave: true, Seed: r.scenario.Seed, Skew: r.scenario.Job.Skew,
+		}
+	}
+	return perturbations
+}
+
+// catchUpRate is the number of rows a second that a reader handles in a catch-up replay.
+func (r *run) catchUpRate() int64 {
+	rate := r.scenario.Job.CatchUpRate
+	if rate == 0 {
+		from, to := r.workload.Span()
+		seconds := math.Max(float64(to-from)/1000, 1)
+		rate = 100 * float64(r.base.survey.rows) / seconds / float64(r.scenario.Job.Parallelism)
+	}
+	return max(int64(math.Round(rate)), 1)
+}
+
+func (r *run) replay(ctx context.Context) error {
+	r.replays = map[string]*pass{}
+	perturbations := r.causes()
+	for _, cause := range scenarios.Causes {
+		p, ok := perturbations[cause]
+		if !ok {
+			continue
+		}
+		replayed, err := r.pass(ctx, cause, p, nil)
+		if err != nil {
+			return err
+		}
+		r.replays[cause] = replayed
+	}
+	return nil
+}
+
+// pass is one delivery of the workload to all strategies.
+type pass struct {
+	survey *survey
+	lanes  []*lane // one a strategy, nil for a refused one
+}
+
+// pass delivers the workload once. Batches are made by one goroutine while the strategies work on the batch before; a
+// strategy handles every batch in one piece, so that nothing depends on how many processors there are.
+func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *survey) (*pass, error) {
+	job := r.scenario.Job
+	from, to := r.workload.Span()
+	feed := sim.NewFeed(sim.FeedSpec{
+		Workload: r.workload,
+		Source: sim.SourceSpec{
+			Readers: job.Parallelism, Delay: job.Watermark.Delay, Interval: job.Watermark.Interval,
+			IdleAfter: job.Watermark.IdleAfter, PerReader: job.Watermark.Per == "reader",
+		},
+		Checkpoint: job.Checkpoint.Interval, Sample: sampleInterval(to - from), Perturbation: p,
+	})
+	result := &pass{survey: s}
+	for _, e := range r.entries {
+		var l *lane
+		if e.plan.Refused == "" {
+			var err error
+			if l, err = r.newLane(e, sampleInterval(to-from)); err != nil {
+				return nil, err
+			}
+			defer l.close()
+		}
+		result.lanes = append(result.lanes, l)
+	}
+	var rows int64
+	next := func(b *sim.Batch) (bool, error) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		ok, err := feed.Next(b)
+		if ok && s != nil {
+			s.take(b)
+		}
+		if n := len(b.Rows); n > 0 && r.options.Progress != nil {
+			rows += int64(n)
+			r.options.Progress(Progress{stage, rows, b.Rows[n-1].Arrival - from, to - from})
+		}
+		return ok, err
+	}
+	if err := deliver(next, result.lanes); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// deliver makes one batch while the lanes handle the one before.
+func deliver(next func(*sim.Batch) (bool, error), lanes []*lane) error {
+	batches := [2]*sim.Batch{{}, {}}
+	ok, err := next(batches[0])
+	for turn := 0; ok && err == nil; turn ^= 1 {
+		current := batches[turn]
+		made := make(chan struct{})
+		var nextOK bool
+		var nextErr error
+		go func() {
+			defer close(made)
+			nextOK, nextErr = next(batches[turn^1])
+		}()
+		handle(current, lanes)
+		<-made
+		ok, err = nextOK, nextErr
+		for _, l := range lanes {
+			if l != nil && l.err != nil {
+				return fmt.Errorf("%s: %w", l.id, l.err)
+			}
+		}
+	}
+	return err
+}
+
+// handle gives a batch to every lane, on as many processors as there are.
+func handle(b *sim.Batch, lanes []*lane) {
+	var wg sync.WaitGroup
+	work := make(chan *lane)
+	for range min(runtime.GOMAXPROCS(0), len(lanes)) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for l := range work {
+				l.take(b)
+			}
+		}()
+	}
+	for _, l := range lanes {
+		if l != nil {
+			work <- l
+		}
+	}
+	close(work)
+	wg.Wait()
+}
+
+// sampleInterval spreads about 240 samples over the span, at whole seconds.
+func sampleInterval(span stream.Time) stream.Time {
+	const samples, second = 240, 1000
+	return max((span / samples).Floor(second), second)
+}

@@ -1,0 +1,75 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"deduplab/results"
+)
+
+// summary says in a few sentences which strategies meet everything, and what the next best one lacks.
+func summary(r *results.Run) []string {
+	if len(r.Require) == 0 || len(r.Strategies) == 0 {
+		return nil
+	}
+	var all []string
+	var rest []*results.Strategy
+	for i := range r.Strategies {
+		s := &r.Strategies[i]
+		switch {
+		case s.Refused != "":
+		case passes(s) == len(r.Require):
+			all = append(all, s.ID)
+		default:
+			rest = append(rest, s)
+		}
+	}
+	var out []string
+	switch len(all) {
+	case 0:
+		out = append(out, fmt.Sprintf("No strategy meets all %d requirements.", len(r.Require)))
+	case 1:
+		out = append(out, fmt.Sprintf("%s alone meets all %d requirements.", all[0], len(r.Require)))
+	default:
+		out = append(out, fmt.Sprintf("%s meet all %d requirements.", list(all), len(r.Require)))
+	}
+	if len(rest) > 0 {
+		slices.SortStableFunc(rest, func(a, b *results.Strategy) int {
+			return cmp.Or(cmp.Compare(passes(b), passes(a)), cmp.Compare(a.Lost, b.Lost), cmp.Compare(a.Leaked, b.Leaked))
+		})
+		out = append(out, fmt.Sprintf("Next comes %s with %d of %d; it lacks %s.", rest[0].ID, passes(rest[0]),
+			len(r.Require), lacks(rest[0])))
+	}
+	return out
+}
+
+func passes(s *results.Strategy) int {
+	n := 0
+	for _, v := range s.Verdicts {
+		if v.Verdict == results.Pass {
+			n++
+		}
+	}
+	return n
+}
+
+// lacks lists the requirements that a strategy misses, each with its number.
+func lacks(s *results.Strategy) string {
+	var missed []string
+	for _, v := range s.Verdicts {
+		if v.Verdict != results.Pass {
+			missed = append(missed, fmt.Sprintf("%s (%s, required %s)", v.Requirement, v.Value, v.Bound))
+		}
+	}
+	return list(missed)
+}
+
+// list joins names as a sentence does.
+func list(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}

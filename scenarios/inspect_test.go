@@ -1,0 +1,151 @@
+package scenarios_test
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"deduplab/gen"
+	"deduplab/scenarios"
+	"deduplab/strategies"
+	"deduplab/stream"
+)
+
+// fataler is what *testing.T and *rapid.T have in common here.
+type fataler interface{ Fatalf(string, ...any) }
+
+// repeat loads what Inspect writes: it must be the same scenario, and written the same way again.
+func repeat(t fataler, s *scenarios.Scenario) {
+	var first, second bytes.Buffer
+	if err := s.Inspect(&first); err != nil {
+		t.Fatalf("%v", err)
+	}
+	again, err := scenarios.Load(s.File, first.Bytes(), func(string, gen.TraceSpec) (gen.Workload, error) {
+		return s.Workload.Trace.Rows, nil
+	})
+	if err != nil {
+		t.Fatalf("Inspect wrote\n%s\nwhich is refused:\n%v", &first, err)
+	}
+	if !reflect.DeepEqual(s, again) {
+		t.Fatalf("Inspect wrote\n%s\nwhich is\n%+v\n%+v\nand was\n%+v\n%+v", &first, again, again.Workload.Spec, s,
+			s.Workload.Spec)
+	}
+	if err := again.Inspect(&second); err != nil || first.String() != second.String() {
+		t.Fatalf("%v: Inspect wrote first\n%s\nthen\n%s", err, &first, &second)
+	}
+}
+
+func TestInspectShipped(t *testing.T) {
+	for _, s := range shipped(t) {
+		repeat(t, s)
+	}
+}
+
+func TestInspectMarksDefaults(t *testing.T) {
+	s, err := scenarios.Load("x.yaml", []byte(base), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := s.Inspect(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"    interval: 200ms                        # default", "  parallelism: 2", "    idle_after: 1m",
+		"      phases: two                          # default", "      rate: 100%                           # default",
+		"      where: price < 100.00", "      order_by: price asc", "  residual: <= 0.1%",
+	} {
+		if !strings.Contains(out.String(), line+"\n") {
+			t.Errorf("no line %q in\n%s", line, &out)
+		}
+	}
+}
+
+func TestInspectRepeatsAnyScenario(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, err := scenarios.Load("x.yaml", []byte(drawScenario(t)), nil)
+		if err != nil {
+			t.Fatalf("the test drew a scenario with faults:\n%v", err)
+		}
+		repeat(t, s)
+	})
+}
+
+// drawScenario draws a scenario without faults.
+func drawScenario(t *rapid.T) string {
+	d := &drawer{t: t}
+	d.add("scenario: %s\n", rapid.StringMatching(`[a-z0-9][a-z0-9-]{0,8}`).Draw(t, "name"))
+	d.maybe("about: %q\n", rapid.StringMatching(`[ -~äß\n\t]{0,30}[a-z#:>"'-]`).Draw(t, "about"))
+	d.maybe("seed: %d\n", rapid.Uint64().Draw(t, "seed"))
+	d.add("workload:\n  duration: %s\n  rate: %s\n", d.span(60_000), d.rate())
+	d.maybe("  start: 2026-0%d-01T00:00Z\n", d.int(1, 9))
+	d.add("  fields:\n    id: {uuid: true}\n    n: {int: [%d, %d]}\n", d.int(-9, 0), d.int(0, 9_000))
+	d.add("    p: {decimal: [%d.%02d, 100.5]}\n    who: {faker: \"{firstname} #\"}\n", d.int(0, 99), d.int(0, 99))
+	d.add("  key: %s\n", d.pick("id", "[id]", "[id, n]"))
+	d.add("  event_time: {field: %s, log_append: %s}\n", d.pick("ts", "created_at", `"null"`), d.pick("true", "false"))
+	d.maybe("  partitions: {count: %d%s}\n", d.int(3, 65535), d.pick("", ", by: id", ", by: n"))
+	d.maybe("  transport: %s\n", d.delay())
+	d.add("  duplicates:\n")
+	for range d.int(1, 3) {
+		d.add("    - {origin: %s, delay: %s", d.pick("copy", "retry"), d.delay())
+		d.maybe(", where: \"%s\"", d.pick("n < 5", "p >= 1.5", "p != 7", "n == -3"))
+		d.maybe(", rate: %s", d.pick("0.4%", "0", "1", "0.1234567890123", "33.3%", "0.07"))
+		d.maybe(", restamp: %s", d.pick("true", "false"))
+		d.maybe(", change: %s", d.pick("p", "[p, who]", "who"))
+		d.add("}\n")
+	}
+	d.maybe("job:\n  parallelism: %d\n  sink: %s\n  watermark: {delay: %s, idle_after: %s, per: %s}\n"+
+		"  checkpoint: {interval: %s, delivery: %s}\n", d.int(1, 1024), d.pick("append", "retract", "upsert"), d.span(0),
+		d.span(0), d.pick("partition", "reader"), d.span(1), d.pick("at-least-once", "exactly-once"))
+	d.add("strategies:\n")
+	for i := range d.int(1, 5) {
+		d.add("  - %s: {id: s-%d}\n", d.pick(strategies.Names()...), i)
+	}
+	d.maybe("require:\n  residual: \"%s %s\"\n  latency_ms.wait.p99: <= %s\n  same_under: [catch-up]\n",
+		d.pick("<", "<=", ">", ">=", "==", "!="), d.pick("0", "0.5%", "0.25"), d.span(0))
+	text := d.String()
+	for _, name := range []string{"nontime", "nontime-to-changelog", "window-topn"} {
+		text = strings.ReplaceAll(text, "- "+name+": {", "- "+name+": {order_by: [p desc, n], ")
+	}
+	return text
+}
+
+// drawer writes a scenario piece by piece.
+type drawer struct {
+	t *rapid.T
+	strings.Builder
+}
+
+func (d *drawer) add(format string, args ...any) { fmt.Fprintf(d, format, args...) }
+
+func (d *drawer) maybe(format string, args ...any) {
+	if rapid.Bool().Draw(d.t, "there") {
+		d.add(format, args...)
+	}
+}
+
+func (d *drawer) int(low, high int) int { return rapid.IntRange(low, high).Draw(d.t, "int") }
+
+func (d *drawer) pick(of ...string) string { return rapid.SampledFrom(of).Draw(d.t, "choice") }
+
+func (d *drawer) span(atLeast int) string {
+	return stream.FormatDuration(stream.Time(d.int(atLeast, 100_000_000)))
+}
+
+func (d *drawer) rate() string {
+	return fmt.Sprintf("%d.%d/%s", d.int(1, 99), d.int(0, 999), d.pick("s", "m", "h", "d"))
+}
+
+func (d *drawer) delay() string {
+	low := d.int(1, 1_000_000)
+	a, b := stream.FormatDuration(stream.Time(low)), stream.FormatDuration(stream.Time(low+d.int(1, 1_000_000)))
+	limit := d.pick(", cap: 1h", ", cap: 30d")
+	return d.pick(a,
+		fmt.Sprintf("{uniform: [%s, %s]%s}", a, b, limit),
+		fmt.Sprintf("{lognormal: {p%d: %s, p%d.%d: %s}%s}", d.int(1, 49), a, d.int(50, 98), d.int(0, 9999), b, limit),
+	)
+}

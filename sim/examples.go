@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"deduplab/results"
+	"deduplab/stream"
+)
+
+// The kinds of rows that a ledger keeps a few examples of.
+const (
+	exampleLeaked      = "leaked"
+	exampleLate        = "late"
+	exampleSwallowed   = "swallowed"
+	exampleDiverted    = "diverted"
+	exampleSynthesized = "synthesized"
+	exampleUpdate      = "update"
+)
+
+// keptExamples is how many candidates of a kind are kept; whether a late row is a late first shows only at the end.
+const keptExamples = 256
+
+// shownExamples is how many of a fate are shown.
+const shownExamples = 3
+
+// examples are the first rows of each kind.
+type examples map[string][]example
+
+type example struct {
+	tag   stream.Tag
+	at    stream.Time
+	cause string
+}
+
+func (e examples) keep(kind string, c *Change) {
+	if len(e[kind]) < keptExamples {
+		e[kind] = append(e[kind], example{tag: c.Tag, at: c.At})
+	}
+}
+
+// keepLeak keeps the first few leaks of each cause.
+func (e examples) keepLeak(c *Change, cause string) {
+	if kind := exampleLeaked + cause; len(e[kind]) < shownExamples {
+		e[kind] = append(e[kind], example{c.Tag, c.At, cause})
+	}
+}
+
+// Examples returns up to ten rows that show what became of rows, worst first.
+func (l *Ledger) Examples() []results.Example {
+	var out []results.Example
+	show := func(fate, kind string, holds func(fate) bool) {
+		shown := 0
+		for _, e := range l.examples[kind] {
+			if shown < shownExamples && len(out) < 10 && (holds == nil || holds(*l.at(e.tag.Event()))) {
+				out = append(out, l.example(fate, e))
+				shown++
+			}
+		}
+	}
+	lost := func(f fate) bool { return f&inResult == 0 }
+	show("late_first", exampleLate, lost)
+	show("swallowed", exampleSwallowed, func(f fate) bool {
+		why := loss(f >> lossShift)
+		return lost(f) && (why == lostAsDuplicate || why == lostReplaced)
+	})
+	for _, cause := range results.LeakCauses {
+		show("leaked", exampleLeaked+cause, nil)
+	}
+	show("synthesized", exampleSynthesized, nil)
+	show("update", exampleUpdate, nil)
+	show("diverted", exampleDiverted, nil)
+	show("late_copy", exampleLate, func(f fate) bool { return !lost(f) })
+	return out
+}
+
+func (l *Ledger) example(fate string, e example) results.Example {
+	w := l.spec.Workload
+	from, _ := w.Span()
+	schema, record := w.Schema(), w.Record(e.tag)
+	out := results.Example{
+		Fate: fate, Cause: e.cause, Origin: w.Origins()[e.tag.Origin()], AtMS: int64(e.at - from),
+		ArrivalMS: int64(w.Arrival(e.tag) - from), Row: map[string]string{},
+	}
+	for i, v := range record {
+		out.Row[schema.Columns[i].Name] = v.Format(schema.Columns[i])
+	}
+	out.Event = out.Row[schema.Columns[schema.Event].Name]
+	return out
+}

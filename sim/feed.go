@@ -1,0 +1,417 @@
+package sim
+
+import (
+	"math/rand/v2"
+
+	"deduplab/gen"
+	"deduplab/stream"
+)
+
+// FeedSpec says how a workload reaches the operators of a job.
+type FeedSpec struct {
+	Workload gen.Workload
+	Source   SourceSpec
+	// Checkpoint and Sample are the intervals of checkpoints and state samples; 0: none. Both fall on multiples of
+	// themselves.
+	Checkpoint, Sample stream.Time
+	Perturbation       Perturbation
+}
+
+// Perturbation is a change to how the same input is read that must not matter.
+type Perturbation struct {
+	// Interleave reads the partitions in another order, seeded by Seed: each keeps its own order, and one leads by at
+	// most Skew rows and ten seconds.
+	Interleave bool
+	Seed       uint64
+	Skew       int
+	// CatchUp reads a backlog: all rows are readable at the start, and each reader handles CatchUp rows a second, at
+	// most 500 of a partition in turn. 0: off.
+	CatchUp int64
+}
+
+const (
+	longestLead = 10 * 1000 // ms that an interleaving lets a row wait, so that it does not perturb a TTL as well
+	pollRows    = 500
+	batchRows   = 4096
+)
+
+// Batch is a piece of what every strategy of a run sees: rows, and the marks between them.
+type Batch struct {
+	Rows  []stream.Row
+	Marks []Mark
+}
+
+// Mark is something that happens between two rows.
+type Mark struct {
+	Before    int // index of the row that it precedes; len(Rows) at the end of the batch
+	Kind      MarkKind
+	Reader    int         // of SourceWatermark
+	Watermark stream.Time // of SourceWatermark and CombinedWatermark
+	At        stream.Time // processing time
+}
+
+// MarkKind is what happens.
+type MarkKind uint8
+
+// The marks.
+const (
+	SourceWatermark MarkKind = iota
+	CombinedWatermark
+	Checkpoint
+	Sample
+	EndOfSpan // the last original is due: what follows is the drain
+	EndOfInput
+)
+
+// Feed delivers a workload as batches. At one instant come the rows by (partition, offset), then the watermark tick,
+// then the checkpoint, then the sample.
+type Feed struct {
+	spec   FeedSpec
+	rows   reordered
+	source *Source
+
+	pending  stream.Row
+	has      bool
+	finished bool
+	now      stream.Time
+
+	tick, checkpoint, sample, end stream.Time // the next ones
+	catching                      []bool      // by partition: back from idle and still behind
+	lastRow                       []stream.Time
+	newest                        []stream.Time // largest event time
+	combined                      stream.Time
+
+	batch *Batch
+}
+
+// reordered delivers rows in the order in which they are read; Arrival is when they are.
+type reordered interface {
+	next() (stream.Row, bool, error)
+}
+
+// NewFeed starts a delivery.
+func NewFeed(spec FeedSpec) *Feed {
+	from, to := spec.Workload.Span()
+	f := &Feed{spec: spec, now: from, end: to, combined: stream.MinTime}
+	spec.Source.Partitions, spec.Source.Start = spec.Workload.Partitions(), from
+	f.spec = spec
+	f.source = NewSource(spec.Source, f)
+	f.tick = from + f.source.Period()
+	if f.source.Period() == 0 {
+		f.tick = stream.MaxTime
+	}
+	f.checkpoint, f.sample = nextMultiple(from, spec.Checkpoint), nextMultiple(from, spec.Sample)
+	f.catching = make([]bool, spec.Workload.Partitions())
+	f.lastRow = make([]stream.Time, len(f.catching))
+	f.newest = make([]stream.Time, len(f.catching))
+	for i := range f.newest {
+		f.newest[i], f.lastRow[i] = stream.MinTime, from
+	}
+	rows := &arrivals{stream: spec.Workload.Stream(), buffer: make([]stream.Row, 256)}
+	switch p := spec.Perturbation; {
+	case p.Interleave:
+		f.rows = newInterleaving(rows, len(f.catching), p)
+	case p.CatchUp > 0:
+		f.rows = newBacklog(spec.Workload, spec.Source.Readers, from, p.CatchUp)
+	default:
+		f.rows = rows
+	}
+	return f
+}
+
+// nextMultiple is the first multiple of interval after t; never for 0.
+func nextMultiple(t, interval stream.Time) stream.Time {
+	if interval == 0 {
+		return stream.MaxTime
+	}
+	return t.Floor(interval) + interval
+}
+
+// Next fills a batch and reports whether there is one. It reuses the batch's memory.
+func (f *Feed) Next(batch *Batch) (bool, error) {
+	batch.Rows, batch.Marks = batch.Rows[:0], batch.Marks[:0]
+	if f.finished {
+		return false, nil
+	}
+	f.batch = batch
+	for len(batch.Rows) < batchRows && len(batch.Marks) < batchRows {
+		if !f.has {
+			row, ok, err := f.rows.next()
+			if err != nil {
+				return false, err
+			}
+			if !ok {
+				f.finish()
+				return true, nil
+			}
+			f.pending, f.has = row, true
+		}
+		if at := f.nextInstant(); at < f.pending.Arrival {
+			f.instant(at)
+			continue
+		}
+		f.row()
+	}
+	return true, nil
+}
+
+// nextInstant is the next moment at which something other than a row happens.
+func (f *Feed) nextInstant() stream.Time { return min(f.tick, f.checkpoint, f.sample, f.end) }
+
+// instant lets everything happen that is due at a moment.
+func (f *Feed) instant(at stream.Time) {
+	f.now = at
+	if f.tick == at {
+		f.tick += f.source.Period()
+		f.source.Tick(at)
+	}
+	if f.checkpoint == at {
+		f.checkpoint += f.spec.Checkpoint
+		f.mark(Mark{Kind: Checkpoint})
+	}
+	if f.sample == at {
+		f.sample += f.spec.Sample
+		f.mark(Mark{Kind: Sample})
+	}
+	if f.end == at {
+		f.end = stream.MaxTime
+		f.sample = stream.MaxTime
+		f.mark(Mark{Kind: EndOfSpan})
+	}
+}
+
+// row delivers the pending row.
+func (f *Feed) row() {
+	row := &f.pending
+	f.has = false
+	f.now = row.Arrival
+	p := row.Partition
+	row.Reader = p % uint16(f.spec.Source.Readers)
+	if idle := f.spec.Source.IdleAfter; idle > 0 && row.Arrival-f.lastRow[p] > idle {
+		f.catching[p] = true
+	}
+	f.lastRow[p] = row.Arrival
+	if f.catching[p] && f.newest[p]-f.spec.Source.Delay >= f.combined && f.newest[p] != stream.MinTime {
+		f.catching[p] = false
+	}
+	row.Behind = f.catching[p]
+	f.newest[p] = max(f.newest[p], row.Event)
+	f.batch.Rows = append(f.batch.Rows, *row)
+	f.source.Row(int(p), row.Event)
+}
+
+// finish ends the stream: the watermark goes to its maximum and a last checkpoint commits.
+func (f *Feed) finish() {
+	f.finished = true
+	if f.end != stream.MaxTime {
+		// The rows ended within the span: whatever was due until its end still happens.
+		for f.end != stream.MaxTime {
+			f.instant(f.nextInstant())
+		}
+	}
+	f.source.End()
+	if f.spec.Checkpoint > 0 {
+		f.now = max(f.now, min(f.checkpoint, f.now+f.spec.Checkpoint))
+		f.mark(Mark{Kind: Checkpoint})
+	}
+	f.mark(Mark{Kind: EndOfInput})
+}
+
+func (f *Feed) mark(m Mark) {
+	m.Before, m.At = len(f.batch.Rows), f.now
+	f.batch.Marks = append(f.batch.Marks, m)
+}
+
+// SourceWatermark is told the watermark of a reader.
+func (f *Feed) SourceWatermark(reader int, w stream.Time) {
+	f.mark(Mark{Kind: SourceWatermark, Reader: reader, Watermark: w})
+}
+
+// Watermark is told the combined watermark.
+func (f *Feed) Watermark(w stream.Time) {
+	f.combined = w
+	f.mark(Mark{Kind: CombinedWatermark, Watermark: w})
+}
+
+// arrivals reads rows as they arrive.
+type arrivals struct {
+	stream gen.Stream
+	buffer []stream.Row
+	at, n  int
+}
+
+func (a *arrivals) next() (stream.Row, bool, error) {
+	if a.at == a.n {
+		n, err := a.stream.Next(a.buffer)
+		if n == 0 || err != nil {
+			return stream.Row{}, false, err
+		}
+		a.at, a.n = 0, n
+	}
+	a.at++
+	return a.buffer[a.at-1], true, nil
+}
+
+// interleaving reads bursts of one partition at a time out of a window of rows.
+type interleaving struct {
+	rows     *arrivals
+	ahead    stream.Row // read from rows, not yet in a queue
+	hasAhead bool
+	ended    bool
+	queues   [][]stream.Row
+	waiting  int
+	skew     int
+	random   *rand.Rand
+	turn     int
+	burst    int
+	now      stream.Time
+}
+
+func newInterleaving(rows *arrivals, partitions int, p Perturbation) *interleaving {
+	return &interleaving{
+		rows: rows, queues: make([][]stream.Row, partitions), skew: max(p.Skew, 1),
+		random: rand.New(rand.NewPCG(p.Seed, 0x1ead)), now: stream.MinTime,
+	}
+}
+
+func (v *interleaving) next() (stream.Row, bool, error) {
+	if err := v.fill(); err != nil {
+		return stream.Row{}, false, err
+	}
+	if v.waiting == 0 {
+		return stream.Row{}, false, nil
+	}
+	if late := v.oldestQueue(); v.queues[late][0].Arrival+longestLead <= v.now {
+		v.turn, v.burst = late, 1
+	}
+	for v.burst == 0 || len(v.queues[v.turn]) == 0 {
+		v.turn = v.random.IntN(len(v.queues))
+		v.burst = 1 + v.random.IntN(64)
+	}
+	v.burst--
+	row := v.queues[v.turn][0]
+	v.queues[v.turn] = v.queues[v.turn][1:]
+	v.waiting--
+	v.now = max(v.now, row.Arrival)
+	row.Arrival = v.now
+	return row, true, nil
+}
+
+// fill reads rows into the queues while the window has room.
+func (v *interleaving) fill() error {
+	for v.waiting < v.skew {
+		if !v.hasAhead {
+			if v.ended {
+				return nil
+			}
+			row, ok, err := v.rows.next()
+			if err != nil {
+				return err
+			}
+			if !ok {
+				v.ended = true
+				return nil
+			}
+			v.ahead, v.hasAhead = row, true
+		}
+		if v.waiting > 0 && v.ahead.Arrival > v.queues[v.oldestQueue()][0].Arrival+longestLead {
+			return nil
+		}
+		p := v.ahead.Partition
+		v.queues[p] = append(v.queues[p], v.ahead)
+		v.hasAhead = false
+		v.waiting++
+	}
+	return nil
+}
+
+// oldestQueue is the partition whose first waiting row arrived first.
+func (v *interleaving) oldestQueue() int {
+	oldest := -1
+	for p, q := range v.queues {
+		if len(q) > 0 && (oldest < 0 || q[0].Arrival < v.queues[oldest][0].Arrival) {
+			oldest = p
+		}
+	}
+	return oldest
+}
+
+// backlog reads all partitions from the start at a fixed rate: one cursor a partition.
+type backlog struct {
+	cursors []*arrivals // by partition, each over the whole workload
+	readers []backlogReader
+	start   stream.Time
+	rate    int64
+}
+
+type backlogReader struct {
+	partitions []int
+	turn       int
+	polled     int
+	done       int64 // rows handled
+	row        stream.Row
+	has        bool
+}
+
+func newBacklog(w gen.Workload, readers int, start stream.Time, rate int64) *backlog {
+	b := &backlog{readers: make([]backlogReader, readers), start: start, rate: rate}
+	for p := range w.Partitions() {
+		b.cursors = append(b.cursors, &arrivals{stream: w.Stream(), buffer: make([]stream.Row, 256)})
+		r := &b.readers[p%readers]
+		r.partitions = append(r.partitions, p)
+	}
+	return b
+}
+
+func (b *backlog) next() (stream.Row, bool, error) {
+	best := -1
+	for i := range b.readers {
+		r := &b.readers[i]
+		if err := b.poll(r); err != nil {
+			return stream.Row{}, false, err
+		}
+		if r.has && (best < 0 || r.row.Arrival < b.readers[best].row.Arrival) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return stream.Row{}, false, nil
+	}
+	b.readers[best].has = false
+	return b.readers[best].row, true, nil
+}
+
+// poll gets the reader's next row.
+func (b *backlog) poll(r *backlogReader) error {
+	for !r.has && len(r.partitions) > 0 {
+		r.turn %= len(r.partitions)
+		p := r.partitions[r.turn]
+		row, ok, err := b.nextOf(p)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			r.partitions = append(r.partitions[:r.turn:r.turn], r.partitions[r.turn+1:]...)
+			r.polled = 0
+			continue
+		}
+		row.Arrival = b.start + stream.Time(r.done*1000/b.rate)
+		r.row, r.has = row, true
+		r.done++
+		if r.polled++; r.polled == pollRows {
+			r.polled = 0
+			r.turn++
+		}
+	}
+	return nil
+}
+
+// nextOf is the next row of a partition.
+func (b *backlog) nextOf(partition int) (stream.Row, bool, error) {
+	for {
+		row, ok, err := b.cursors[partition].next()
+		if !ok || err != nil || int(row.Partition) == partition {
+			return row, ok, err
+		}
+	}
+}

@@ -1,0 +1,512 @@
+package sim
+
+import (
+	"fmt"
+
+	"deduplab/gen"
+	"deduplab/results"
+	"deduplab/stream"
+)
+
+// LedgerSpec says what a ledger is to know of the job and the strategy.
+type LedgerSpec struct {
+	Workload gen.Workload
+	// SinkKind is what the result's reader makes of the changes.
+	Sink SinkKind
+	// CommitEvery is the checkpoint interval under exactly-once: a change is visible at the next multiple. 0: at once.
+	CommitEvery stream.Time
+	// KeyOnly says that the result holds keys alone: equal keys are equal rows.
+	KeyOnly bool
+	// Digest asks for digests, with which two runs are compared.
+	Digest bool
+	// ToChangelog says that every change reaches the sink as an inserted row.
+	ToChangelog bool
+	// Cause finds the cause of a leak: a row that came through beside another one of its event. Nil: Unexplained.
+	Cause func(leak Leak) string
+	// Right reports whether a row is the version of its event that the strategy promises to end with. Nil: any is.
+	Right func(stream.Tag) bool
+}
+
+// SinkKind is how a result's reader applies changes.
+type SinkKind uint8
+
+// The sinks.
+const (
+	RetractSink SinkKind = iota // +I and +U add a row, -U and -D remove one
+	AppendSink                  // +I and +U add a row, the others are unknown to it
+	UpsertSink                  // +I and +U replace the row of the key, -D removes it
+)
+
+// Leak is a row that came through although its event is in the result already.
+type Leak struct {
+	Tag stream.Tag
+	At  stream.Time
+}
+
+// Ledger knows the truth. It takes every change of one strategy's run and keeps one byte an event, from which the fates
+// of all rows follow at the end.
+type Ledger struct {
+	spec   LedgerSpec
+	end    stream.Time // latency is measured until then
+	events []fate
+
+	rows         int64
+	dispositions [dispositions]int64
+	changes      [4]int64
+	synthesized  int64
+	present      map[uint64]int64 // events with many rows in the result: how many
+	kept, leaked int64
+	replaced     int64 // rows that went out and were taken back or overwritten
+	wrong        int64 // events in the result whose promised version is not
+	leaks        map[string]int64
+	leakCauses   map[uint64][]string // of events whose rows can be taken back
+	ever         int64               // events that ever went out
+	table        map[stream.Key]stream.Tag
+
+	wait, settle, commit Histogram
+
+	digest   Digest
+	examples examples
+}
+
+// fate is the byte of an event: how many of its rows are in the result, and what happened to it so far.
+type fate uint8
+
+const (
+	inResult  fate = 3 // 0, 1, 2, or manyRows: see Ledger.present
+	manyRows  fate = 3
+	everOut   fate = 1 << 2 // one of its rows went out once
+	rightRow  fate = 1 << 3 // the promised version is in the result
+	lossShift      = 4      // 3 bits: what kept rows of it out
+)
+
+// loss is what kept an event's rows out. Of several the largest counts: an event with a late row is a late first, even
+// if another of its rows was dropped as a copy of that one.
+type loss fate
+
+const (
+	noLoss          loss = iota
+	lostReplaced         // another event's row took its place
+	lostAsDuplicate      // taken for a copy of another event
+	lostFiltered         // let through by no branch
+	lostLate
+	lostLateAfterIdle
+	lostDiverted // not lost: in a side output
+)
+
+// NewLedger opens a ledger.
+func NewLedger(spec LedgerSpec) *Ledger {
+	_, to := spec.Workload.Span()
+	l := &Ledger{
+		spec: spec, end: to, present: map[uint64]int64{}, leaks: map[string]int64{}, leakCauses: map[uint64][]string{},
+		examples: examples{},
+	}
+	if spec.Sink == UpsertSink {
+		l.table = map[stream.Key]stream.Tag{}
+	}
+	if spec.Digest {
+		l.digest.Order = make([]uint64, orderBuckets)
+	}
+	return l
+}
+
+// Rows counts rows that were handed to the strategy.
+func (l *Ledger) Rows(n int) { l.rows += int64(n) }
+
+// Take settles one change.
+func (l *Ledger) Take(c *Change, key stream.Key, parts []stream.Tag) {
+	switch c.Op {
+	case OpDrop:
+		l.dispositions[c.To]++
+		l.keepOut(c)
+		return
+	case OpHold:
+		l.dispositions[Held]++
+		l.at(c.Tag.Event())
+		return
+	case OpDropHeld:
+		l.dispositions[Held]--
+		l.dispositions[c.To]++
+		l.keepOut(c)
+		return
+	case OpEmit:
+		l.dispositions[Emitted]++
+	case OpRelease:
+		l.dispositions[Held]--
+		l.dispositions[Emitted]++
+	}
+	l.out(c, key, parts)
+}
+
+// at returns the byte of an event.
+func (l *Ledger) at(event uint64) *fate {
+	for event >= uint64(len(l.events)) {
+		l.events = append(l.events, make([]fate, max(1024, len(l.events)/2, int(event)+1-len(l.events)))...)
+	}
+	return &l.events[event]
+}
+
+var lossOf = [dispositions]loss{
+	Duplicate: lostAsDuplicate, Late: lostLate, Replaced: lostReplaced, Diverted: lostDiverted, Filtered: lostFiltered,
+}
+
+// keepOut notes what kept a row out, for the case that nothing of its event gets through.
+func (l *Ledger) keepOut(c *Change) {
+	f := l.at(c.Tag.Event())
+	why := lossOf[c.To]
+	if why == lostLate && c.Behind {
+		why = lostLateAfterIdle
+	}
+	if before := loss(*f >> lossShift); why > before && !(why == lostLateAfterIdle && before == lostLate) {
+		*f = *f&(1<<lossShift-1) | fate(why)<<lossShift
+	}
+	switch c.To {
+	case Late, Filtered:
+		l.examples.keep(exampleLate, c)
+	case Diverted:
+		l.examples.keep(exampleDiverted, c)
+	case Duplicate:
+		if *f&inResult == 0 {
+			l.examples.keep(exampleSwallowed, c)
+		}
+	}
+}
+
+// out settles a change that went out.
+func (l *Ledger) out(c *Change, key stream.Key, parts []stream.Tag) {
+	event := c.Tag.Event()
+	f := l.at(event)
+	kind := c.Kind
+	if l.spec.ToChangelog {
+		kind = stream.Insert
+	}
+	l.changes[kind]++
+	adds := c.Kind == stream.Insert || c.Kind == stream.UpdateAfter
+	if adds && *f&everOut == 0 {
+		*f |= everOut
+		l.ever++
+		l.measureWait(c, event)
+	} else if c.Kind == stream.UpdateAfter {
+		l.measureSettle(c, event)
+	}
+	if l.spec.CommitEvery > 0 && c.At <= l.end {
+		l.commit.Add(commitAt(c.At, l.spec.CommitEvery) - c.At)
+	}
+	content := l.content(c.Tag, key, parts)
+	if parts != nil && !l.isInput(parts) {
+		l.synthesized++
+		l.examples.keep(exampleSynthesized, c)
+	}
+	if c.Kind == stream.UpdateAfter {
+		l.examples.keep(exampleUpdate, c)
+	}
+	l.digest.change(content, c.Kind, key)
+	if c.Op == OpAgain && c.Kind == stream.UpdateAfter {
+		l.replaced-- // its -U counted the row as replaced, but it is the same row that stands
+	}
+	switch {
+	case l.spec.ToChangelog && c.Op == OpAgain: // a row with op UPDATE_BEFORE: stored, and none of the input's
+	case l.spec.Sink == UpsertSink:
+		l.upsert(c, key)
+	case adds:
+		l.add(c, content)
+	case l.spec.Sink == RetractSink && !l.spec.ToChangelog:
+		l.remove(c.Tag, content)
+	}
+}
+
+// commitAt is the first commit at or after t.
+func commitAt(t, every stream.Time) stream.Time {
+	if start := t.Floor(every); start != t {
+		return start + every
+	}
+	return t
+}
+
+// content identifies the result's row that a change is about.
+func (l *Ledger) content(tag stream.Tag, key stream.Key, parts []stream.Tag) uint64 {
+	switch {
+	case !l.spec.Digest:
+		return 0
+	case l.spec.KeyOnly:
+		return key.Hash()
+	case parts == nil:
+		return l.spec.Workload.Content(tag)
+	}
+	composed := uint64(len(parts))
+	for _, v := range Compose(l.spec.Workload, parts) {
+		composed = stream.Mix(composed ^ uint64(v.Int))
+		for _, b := range []byte(v.Text) {
+			composed = stream.Mix(composed ^ uint64(b))
+		}
+	}
+	return composed
+}
+
+// isInput reports whether a composed row equals one of the rows that it was made of.
+func (l *Ledger) isInput(parts []stream.Tag) bool {
+	composed := Compose(l.spec.Workload, parts)
+candidates:
+	for i, tag := range parts {
+		if i > 0 && tag == parts[i-1] {
+			continue
+		}
+		for column, v := range l.spec.Workload.Record(tag) {
+			if v != composed[column] {
+				continue candidates
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// measureWait counts the time from the first arrival of an event to its first emission.
+func (l *Ledger) measureWait(c *Change, event uint64) {
+	if c.At > l.end {
+		return
+	}
+	wait := stream.Time(0)
+	switch {
+	case c.Op == OpEmit && c.First:
+	case c.Op == OpRelease && c.Since != stream.NullTime:
+		wait = c.At - c.Since
+	default:
+		wait = c.At - l.spec.Workload.FirstArrival(event)
+	}
+	l.wait.Add(wait)
+	l.settle.Add(wait)
+}
+
+// measureSettle moves an event's row from its last change to this one.
+func (l *Ledger) measureSettle(c *Change, event uint64) {
+	if c.At > l.end {
+		return
+	}
+	since := c.Since
+	if since == stream.NullTime {
+		return
+	}
+	first := l.spec.Workload.FirstArrival(event)
+	l.settle.AddN(since-first, -1)
+	l.settle.Add(c.At - first)
+}
+
+// add puts a row into the result.
+func (l *Ledger) add(c *Change, content uint64) {
+	l.digest.Table += stream.Mix(content)
+	event := c.Tag.Event()
+	f := l.at(event)
+	switch n := *f & inResult; {
+	case n == 0:
+		l.kept++
+		*f++
+		if l.spec.Right != nil {
+			l.wrong++
+		}
+	case n < manyRows-1:
+		*f++
+		l.leak(c)
+	case n == manyRows-1:
+		*f++
+		l.present[event] = int64(manyRows)
+		l.leak(c)
+	default:
+		l.present[event]++
+		l.leak(c)
+	}
+	if l.spec.Right != nil && *f&rightRow == 0 && l.spec.Right(c.Tag) {
+		*f |= rightRow
+		l.wrong--
+	}
+}
+
+// leak counts a row beside another one of its event.
+func (l *Ledger) leak(c *Change) {
+	l.leaked++
+	cause := Unexplained
+	if l.spec.Cause != nil {
+		cause = l.spec.Cause(Leak{c.Tag, c.At})
+	}
+	l.leaks[cause]++
+	if l.spec.Sink != AppendSink && c.Op != OpRelease {
+		l.leakCauses[c.Tag.Event()] = append(l.leakCauses[c.Tag.Event()], cause)
+	}
+	l.examples.keepLeak(c, cause)
+}
+
+// remove takes a row out of the result.
+func (l *Ledger) remove(tag stream.Tag, content uint64) {
+	l.digest.Table -= stream.Mix(content)
+	event := tag.Event()
+	f := l.at(event)
+	l.replaced++
+	if l.spec.Right != nil && *f&rightRow != 0 && l.spec.Right(tag) {
+		*f &^= rightRow
+		l.wrong++
+	}
+	switch *f & inResult {
+	case 0:
+		return // nothing of it is there: the changelog was inconsistent, and Check says so
+	case 1:
+		l.kept--
+		*f--
+		if l.spec.Right != nil && *f&rightRow == 0 {
+			l.wrong--
+		}
+		return
+	case manyRows:
+		if l.present[event]--; l.present[event] < int64(manyRows) {
+			delete(l.present, event)
+			*f--
+		}
+	default:
+		*f--
+	}
+	l.leaked--
+	causes := l.leakCauses[event]
+	if n := len(causes); n > 0 {
+		l.leaks[causes[n-1]]--
+		if l.leakCauses[event] = causes[:n-1]; n == 1 {
+			delete(l.leakCauses, event)
+		}
+	}
+}
+
+// upsert replaces the row of a key.
+func (l *Ledger) upsert(c *Change, key stream.Key) {
+	old, ok := l.table[key]
+	if c.Kind == stream.UpdateBefore {
+		return
+	}
+	if ok {
+		l.remove(old, l.content(old, key, nil))
+		delete(l.table, key)
+	}
+	if c.Kind != stream.Delete {
+		l.table[key] = c.Tag
+		l.add(c, l.content(c.Tag, key, nil))
+	}
+}
+
+// Check verifies that rows in are the sum of the dispositions. It is asked at every checkpoint of every run.
+func (l *Ledger) Check() error {
+	sum := int64(0)
+	for _, n := range l.dispositions {
+		sum += n
+	}
+	if sum != l.rows || l.dispositions[Held] < 0 {
+		return fmt.Errorf("internal error: %d rows went in, but %d were accounted for: %v", l.rows, sum, l.dispositions)
+	}
+	return nil
+}
+
+// Result settles the fates and fills in what the ledger knows.
+func (l *Ledger) Result(s *results.Strategy) {
+	f := results.Fates{
+		Kept: l.kept, Leaked: l.leaked, Replaced: l.replaced + l.dispositions[Replaced],
+		Suppressed: l.dispositions[Duplicate], LateCopy: l.dispositions[Late], Diverted: l.dispositions[Diverted],
+		Pending: l.dispositions[Held],
+	}
+	losses := map[string]int64{}
+	lose := func(cause string) { losses[cause]++ }
+	for _, e := range l.events {
+		if e&inResult != 0 {
+			continue
+		}
+		switch loss(e >> lossShift) {
+		case lostLate:
+			f.LateFirst++
+			f.LateCopy--
+			lose("late")
+		case lostLateAfterIdle:
+			f.LateFirst++
+			f.LateCopy--
+			lose("late_after_idle")
+		case lostAsDuplicate:
+			f.Swallowed++
+			f.Suppressed--
+			lose("key_merge")
+		case lostReplaced:
+			f.Swallowed++
+			f.Replaced--
+			lose("key_merge")
+		case lostFiltered:
+			f.LateFirst++
+			lose("null_watermark")
+		case noLoss:
+			if e&everOut != 0 { // went out, and another event's row took its place
+				f.Swallowed++
+				f.Replaced--
+				lose("key_merge")
+			}
+		}
+	}
+	f.LateCopy += l.dispositions[Filtered] - losses["null_watermark"]
+	s.RowsIn = l.rows
+	s.Fates = f
+	s.WrongVersion, s.Synthesized = l.wrong, l.synthesized
+	s.LeaksByCause, s.LossesByCause = nonZero(l.leaks), nonZero(losses)
+	s.Leaked, s.Lost = f.Leaked, f.LateFirst+f.Swallowed
+	s.ResultRows = l.kept + l.leaked
+	s.Changes = results.Changes{
+		Insert: l.changes[stream.Insert], UpdateBefore: l.changes[stream.UpdateBefore],
+		UpdateAfter: l.changes[stream.UpdateAfter], Delete: l.changes[stream.Delete],
+	}
+	s.Updates = s.Changes.UpdateBefore + s.Changes.UpdateAfter + s.Changes.Delete
+	stored := s.Changes.Insert + s.Changes.UpdateAfter
+	s.InsertOnly = results.InsertOnly{Rows: stored, Extra: stored - l.ever}
+	s.Latency = results.Latency{
+		Wait: l.wait.Quantiles(), Settle: l.settle.Quantiles(), Commit: l.commit.Quantiles(),
+	}
+}
+
+func nonZero(m map[string]int64) map[string]int64 {
+	out := map[string]int64{}
+	for k, v := range m {
+		if v != 0 {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// Unexplained is the cause of a leak that none of the known causes explains.
+const Unexplained = "unexplained"
+
+// Digest returns the digests of what has been settled so far.
+func (l *Ledger) Digest() Digest { return l.digest }
+
+// orderBuckets is the number of buckets of keys whose changes are digested in order.
+const orderBuckets = 4096
+
+// Digest stands for a whole run when two are compared.
+type Digest struct {
+	Table   uint64   // of the final table, a multiset of rows
+	Changes uint64   // of the multiset of changes
+	Order   []uint64 // of the changes in order, by bucket of keys
+}
+
+func (d *Digest) change(content uint64, kind stream.Kind, key stream.Key) {
+	if d.Order == nil {
+		return
+	}
+	c := stream.Mix(content ^ uint64(kind+1)<<56)
+	d.Changes += c
+	bucket := &d.Order[key.Hash()%orderBuckets]
+	*bucket = stream.Mix(*bucket ^ c)
+}
+
+// SameOrder reports whether two runs agree in the order of changes of every key.
+func (d Digest) SameOrder(other Digest) bool { return d.Differences(other) == 0 }
+
+// Differences counts the buckets of keys in which two runs differ.
+func (d Digest) Differences(other Digest) int {
+	n := 0
+	for i := range d.Order {
+		if d.Order[i] != other.Order[i] {
+			n++
+		}
+	}
+	return n
+}
