@@ -19,6 +19,9 @@ func causeOf(plan strategies.Plan, args strategies.Args, w gen.Workload) func(si
 		return func(sim.Leak) string { return "no_dedup" }
 	}
 	return func(leak sim.Leak) string {
+		if leak.Update {
+			return "unretracted" // a +U whose -U was not sent leaves the row before it in the result
+		}
 		before := siblings(w, leak, func(stream.Tag) bool { return true })
 		sameKey := siblings(w, leak, func(t stream.Tag) bool { return w.NewKey(t.Origin()) == w.NewKey(leak.Tag.Origin()) })
 		if w.NewKey(leak.Tag.Origin()) || len(sameKey) == 0 && len(before) > 0 {
@@ -39,12 +42,6 @@ func causeOf(plan strategies.Plan, args strategies.Args, w gen.Workload) func(si
 			}
 			return "horizon"
 		}
-		if plan.Input == stream.InsertOnly || plan.Changelog == stream.InsertOnly {
-			// A +U for which no -U was sent leaves the row before it in the result of a retracting reader.
-			if plan.Promise == strategies.FirstByOrder && state() == sim.Unexplained {
-				return "payload_differs"
-			}
-		}
 		return state()
 	}
 }
@@ -63,37 +60,30 @@ func siblings(w gen.Workload, leak sim.Leak, kind func(stream.Tag) bool) []strea
 	return earlier
 }
 
-// promised tells the row that a strategy promises to end with from the others of its event. Nil: it promises none.
-func promised(plan strategies.Plan, w gen.Workload) func(stream.Tag) bool {
-	switch plan.Promise {
-	case strategies.LastByEvent:
-		return func(tag stream.Tag) bool { return lastVersion(w, tag) }
-	case strategies.FirstByOrder:
-		before := plan.Before(w)
-		return func(tag stream.Tag) bool {
-			for _, other := range w.Rows(tag.Event()) {
-				if before(other, tag) {
-					return false
-				}
-			}
-			return true
-		}
+// promised tells the row that a result must end with from the others of its event: the version that the scenario
+// requires, else the one that the strategy promises. Nil: any.
+func promised(plan strategies.Plan, version string, w gen.Workload) func(stream.Tag) bool {
+	event := w.Schema().Event
+	byTime := func(a, b stream.Tag) bool { return w.Order(a, event) < w.Order(b, event) }
+	switch {
+	case version == "first":
+		return best(w, byTime)
+	case version == "last", plan.Promise == strategies.LastByEvent:
+		return best(w, func(a, b stream.Tag) bool { return byTime(b, a) })
+	case plan.Promise == strategies.FirstByOrder:
+		return best(w, plan.Before(w))
 	}
 	return nil
 }
 
-// lastVersion reports whether no row of the event has a larger event time.
-func lastVersion(w gen.Workload, tag stream.Tag) bool {
-	rows := w.Rows(tag.Event())
-	if len(rows) == 1 {
+// best tells the rows before which no other row of their event comes.
+func best(w gen.Workload, before func(a, b stream.Tag) bool) func(stream.Tag) bool {
+	return func(tag stream.Tag) bool {
+		for _, other := range w.Rows(tag.Event()) {
+			if other != tag && before(other, tag) {
+				return false
+			}
+		}
 		return true
 	}
-	event := w.Schema().Event
-	own := w.Order(tag, event)
-	for _, other := range rows {
-		if w.Order(other, event) > own {
-			return false
-		}
-	}
-	return true
 }

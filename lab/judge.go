@@ -25,6 +25,11 @@ func judge(requirements []scenarios.Requirement, s *results.Strategy) []results.
 			judgeAppendOnly(&v, q, s)
 		case q.Name == scenarios.StateClass:
 			judgeClass(&v, q, s)
+		case q.Name == scenarios.Version:
+			v.Verdict, v.Value = passIf(s.WrongVersion == 0), thousands(s.WrongVersion)+" wrong"
+			if s.WrongVersion > 0 {
+				v.Evidence = exampleOf(s, "wrong_version")
+			}
 		case q.Name == scenarios.SameUnder:
 			judgeSame(&v, q, s)
 		default:

@@ -9,36 +9,58 @@ import (
 
 // lane is one strategy in one pass: its task and its ledger.
 type lane struct {
-	id      string
-	task    *sim.Task
-	ledger  *sim.Ledger
-	series  []results.StateSample
-	peaks   []int64 // of live keys by subtask
-	rows    []int64 // rows by subtask
-	late    int64
-	handled int64
-	firsts  int64
-	from    stream.Time
-	cold    []sim.Cold
-	bytes   int64 // physical, at the end
-	err     error
+	id       string
+	measured bool
+	task     *sim.Task
+	ledger   *sim.Ledger
+	series   []results.StateSample
+	peaks    []int64 // of live keys by subtask
+	rows     []int64 // rows by subtask
+	late     int64
+	handled  int64
+	firsts   int64
+	from     stream.Time
+	cold     []sim.Cold
+	bytes    int64 // physical, at the end
+	err      error
 }
 
 var sinkKinds = map[strategies.Sink]sim.SinkKind{
 	strategies.Retract: sim.RetractSink, strategies.Append: sim.AppendSink, strategies.Upsert: sim.UpsertSink,
 }
 
-func (r *run) newLane(e entry, sample stream.Time) (*lane, error) {
+// newLane makes a lane. Measured asks for all there is to know of a run; a replay needs only its digests.
+func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error) {
 	job, plan := r.scenario.Job, e.plan
 	from, _ := r.workload.Span()
 	l := &lane{id: e.ID, from: from, peaks: make([]int64, job.Parallelism), rows: make([]int64, job.Parallelism)}
+	l.task, l.measured = r.newTask(e, l, sample), measured
+	commit := job.Checkpoint.Interval
+	if job.Checkpoint.Delivery != "exactly-once" {
+		commit = 0
+	}
+	ledger := sim.LedgerSpec{
+		Workload: r.workload, Sink: sinkKinds[job.Sink], CommitEvery: commit,
+		KeyOnly: plan.Output == strategies.KeyOnly, Digest: true, ToChangelog: plan.ToChangelog,
+	}
+	if measured {
+		ledger.Cause, ledger.Right = causeOf(plan, e.Args, r.workload), promised(plan, r.scenario.Version(), r.workload)
+	}
+	l.ledger = sim.NewLedger(ledger)
+	return l, l.err
+}
+
+// newTask makes the task of a lane.
+func (r *run) newTask(e entry, l *lane, sample stream.Time) *sim.Task {
+	job, plan := r.scenario.Job, e.plan
 	declared := plan.Changelog
 	if plan.ToChangelog {
 		declared = plan.Input
 	}
-	l.task = sim.NewTask(sim.TaskSpec{
+	return sim.NewTask(sim.TaskSpec{
 		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
 		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
+		CheckpointInterval: job.Checkpoint.Interval,
 		NewTable: func(_ int, ttl stream.Time) *sim.Table {
 			spec := sim.TableSpec{TTL: ttl, Sample: sample}
 			if job.State == "pebble" && l.err == nil {
@@ -48,16 +70,6 @@ func (r *run) newLane(e entry, sample stream.Time) (*lane, error) {
 			return sim.NewTable(spec)
 		},
 	})
-	commit := job.Checkpoint.Interval
-	if job.Checkpoint.Delivery != "exactly-once" {
-		commit = 0
-	}
-	l.ledger = sim.NewLedger(sim.LedgerSpec{
-		Workload: r.workload, Sink: sinkKinds[job.Sink], CommitEvery: commit,
-		KeyOnly: plan.Output == strategies.KeyOnly, Digest: true, ToChangelog: plan.ToChangelog,
-		Cause: causeOf(plan, e.Args, r.workload), Right: promised(plan, r.workload),
-	})
-	return l, l.err
 }
 
 // take handles a batch.
@@ -99,7 +111,9 @@ func (l *lane) mark(m sim.Mark) {
 		l.check()
 	case sim.Sample:
 		l.task.Clock(m.At)
-		l.sample(m.At)
+		if l.measured {
+			l.sample(m.At)
+		}
 	case sim.EndOfInput:
 		l.task.Clock(m.At)
 		l.check()

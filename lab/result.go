@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"fmt"
 	"runtime/debug"
 
 	"deduplab/results"
@@ -90,7 +89,7 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan
 	}
 	for _, cause := range scenarios.Causes {
 		if p, ok := r.replays[cause]; ok {
-			s.Determinism = append(s.Determinism, compare(cause, l.ledger.Digest(), p.lanes[i].ledger.Digest()))
+			s.Determinism = append(s.Determinism, r.compare(cause, i, l.ledger.Digest(), p.lanes[i].ledger.Digest()))
 		}
 	}
 }
@@ -110,20 +109,18 @@ func undeclared(mode stream.ChangelogMode, c results.Changes) int64 {
 }
 
 // compare holds a replay against the run.
-func compare(cause string, base, replay sim.Digest) results.Determinism {
-	d := results.Determinism{Cause: cause, Replays: 1}
+func (r *run) compare(cause string, i int, base, replay sim.Digest) results.Determinism {
 	count := func(same bool) int {
 		if same {
 			return 1
 		}
 		return 0
 	}
-	d.SameTable = count(base.Table == replay.Table)
-	d.SameChanges = count(base.Changes == replay.Changes)
-	d.SameOrder = count(base.SameOrder(replay))
-	if d.SameTable+d.SameChanges+d.SameOrder < 3 {
-		d.Example = fmt.Sprintf("keys of %d of %d buckets change differently", base.Differences(replay),
-			len(base.Order))
+	return results.Determinism{
+		Cause: cause, Replays: 1,
+		SameTable:   count(base.Table == replay.Table),
+		SameChanges: count(base.Changes == replay.Changes),
+		SameOrder:   count(base.SameOrder(replay)),
+		Example:     r.differences[cause][i],
 	}
-	return d
 }

@@ -53,6 +53,9 @@ func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, e
 	if err := r.replay(ctx); err != nil {
 		return nil, err
 	}
+	if err := r.findDifferences(ctx); err != nil {
+		return nil, err
+	}
 	return r.result(), nil
 }
 
@@ -72,6 +75,8 @@ type run struct {
 	entries  []entry
 	base     *pass
 	replays  map[string]*pass // by cause
+	// differences tell the first difference of a strategy under a cause, by cause and index of the strategy.
+	differences map[string]map[int]string
 }
 
 // entry is one strategy, planned for the job.
@@ -150,22 +155,14 @@ type pass struct {
 // pass delivers the workload once. Batches are made by one goroutine while the strategies work on the batch before; a
 // strategy handles every batch in one piece, so that nothing depends on how many processors there are.
 func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *survey) (*pass, error) {
-	job := r.scenario.Job
 	from, to := r.workload.Span()
-	feed := sim.NewFeed(sim.FeedSpec{
-		Workload: r.workload,
-		Source: sim.SourceSpec{
-			Readers: job.Parallelism, Delay: job.Watermark.Delay, Interval: job.Watermark.Interval,
-			IdleAfter: job.Watermark.IdleAfter, PerReader: job.Watermark.Per == "reader",
-		},
-		Checkpoint: job.Checkpoint.Interval, Sample: sampleInterval(to - from), Perturbation: p,
-	})
+	feed := r.feed(p)
 	result := &pass{survey: s}
 	for _, e := range r.entries {
 		var l *lane
 		if e.plan.Refused == "" {
 			var err error
-			if l, err = r.newLane(e, sampleInterval(to-from)); err != nil {
+			if l, err = r.newLane(e, sampleInterval(to-from), s != nil); err != nil {
 				return nil, err
 			}
 			defer l.close()
@@ -191,6 +188,20 @@ func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *sur
 		return nil, err
 	}
 	return result, nil
+}
+
+// feed starts a delivery of the workload.
+func (r *run) feed(p sim.Perturbation) *sim.Feed {
+	job := r.scenario.Job
+	from, to := r.workload.Span()
+	return sim.NewFeed(sim.FeedSpec{
+		Workload: r.workload,
+		Source: sim.SourceSpec{
+			Readers: job.Parallelism, Delay: job.Watermark.Delay, Interval: job.Watermark.Interval,
+			IdleAfter: job.Watermark.IdleAfter, PerReader: job.Watermark.Per == "reader",
+		},
+		Checkpoint: job.Checkpoint.Interval, Sample: sampleInterval(to - from), Perturbation: p,
+	})
 }
 
 // deliver makes one batch while the lanes handle the one before.

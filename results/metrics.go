@@ -9,7 +9,7 @@ import (
 // LeakCauses lists why a copy stands in the result beside its original: the keys of leaks_by_cause. Of several causes
 // that apply the first one counts.
 var LeakCauses = []string{
-	"no_dedup", "regenerated_id", "payload_differs", "restart", "window_boundary", "stale_timer", "cache_eviction",
+	"no_dedup", "unretracted", "regenerated_id", "payload_differs", "restart", "window_boundary", "stale_timer", "cache_eviction",
 	"ttl", "horizon", "lookback", "same_batch", "unexplained",
 }
 

@@ -15,13 +15,15 @@ func (l *loader) require(n *node) {
 		return
 	}
 	metrics := results.MetricNames()
-	known := append([]string{AppendOnly, StateClass, SameUnder}, metrics...)
+	known := append([]string{AppendOnly, StateClass, SameUnder, Version}, metrics...)
 	for _, v := range n.items {
 		r := Requirement{Name: v.name}
 		switch {
 		case v.name == SameUnder:
 			values(&l.faults, &r.Causes, oneOf(Causes...))(v)
 			r.Bound = strings.Join(r.Causes, ", ")
+		case v.name == Version:
+			value(&l.faults, &r.Bound, oneOf(Versions...))(v)
 		case v.name == AppendOnly:
 			bare(&l.faults, &r.Bound, required)(v)
 		case v.name == StateClass:

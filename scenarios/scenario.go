@@ -89,7 +89,7 @@ type Entry struct {
 }
 
 // Requirement is one line of the section require. Its name is a metric with Op and Value, or state.class with Class,
-// or same_under with Causes, or append_only.
+// or same_under with Causes, or append_only, or version with the bound first or last.
 type Requirement struct {
 	Name   string
 	Bound  string // as written, such as "<= 0.1%"
@@ -104,10 +104,24 @@ const (
 	AppendOnly = "append_only"
 	StateClass = "state.class"
 	SameUnder  = "same_under"
+	Version    = "version" // which version of an event the result must end with, by event time
 )
+
+// Versions are the bounds of the requirement version.
+var Versions = []string{"first", "last"}
 
 // Causes lists what must not change a result: the perturbations under which a run is replayed.
 var Causes = []string{"interleaving", "catch-up"}
+
+// Version is the version of an event that the result must end with, first or last by event time; empty if any will do.
+func (s *Scenario) Version() string {
+	for _, r := range s.Require {
+		if r.Name == Version {
+			return r.Bound
+		}
+	}
+	return ""
+}
 
 // Holds reports whether the value of the metric keeps within the bound.
 func (r Requirement) Holds(value float64) bool {

@@ -10,6 +10,8 @@ type Change struct {
 	// Since is when the change before this one of the same result row went out (of an update), or when the row began to
 	// wait if it was the first of its event (of a Release); NullTime where unknown.
 	Since stream.Time
+	// Old is the row that an update takes the place of.
+	Old stream.Tag
 	// Parts indexes the rows that a composed row was made of, 0 for a plain row: see Ctx.Parts.
 	Parts int32
 	Op    Op
@@ -42,7 +44,8 @@ type Ctx struct {
 	watermark stream.Time
 
 	readers      int
-	updateBefore bool // the consumer wants -U
+	checkpoints  stream.Time // the interval, 0 if unknown
+	updateBefore bool        // the consumer wants -U
 	tables       []*Table
 	newTable     func(ttl stream.Time) *Table
 	eventTimers  Wheel[Ref]
@@ -71,6 +74,9 @@ func (c *Ctx) NewTable(ttl stream.Time) *Table {
 // Readers is the number of source readers.
 func (c *Ctx) Readers() int { return c.readers }
 
+// CheckpointInterval is the time from one checkpoint to the next; 0 if it is not known, or there are none.
+func (c *Ctx) CheckpointInterval() stream.Time { return c.checkpoints }
+
 // TimerCount counts registered timers by time domain.
 type TimerCount struct{ Event, Proc int }
 
@@ -96,7 +102,7 @@ func (c *Ctx) Update(old stream.Tag, since stream.Time, row *stream.Row) {
 	if c.updateBefore {
 		c.Again(stream.UpdateBefore, row.Key, old, since, row.Arrival)
 	}
-	c.changes = append(c.changes, Change{Tag: row.Tag, At: row.Arrival, Since: since, Op: OpEmit,
+	c.changes = append(c.changes, Change{Tag: row.Tag, At: row.Arrival, Since: since, Old: old, Op: OpEmit,
 		Kind: stream.UpdateAfter, First: row.First})
 	c.keys = append(c.keys, row.Key)
 }

@@ -39,8 +39,9 @@ const (
 
 // Leak is a row that came through although its event is in the result already.
 type Leak struct {
-	Tag stream.Tag
-	At  stream.Time
+	Tag    stream.Tag
+	At     stream.Time
+	Update bool // it came as +U
 }
 
 // Ledger knows the truth. It takes every change of one strategy's run and keeps one byte an event, from which the fates
@@ -200,7 +201,11 @@ func (l *Ledger) out(c *Change, key stream.Key, parts []stream.Tag) {
 	if c.Kind == stream.UpdateAfter {
 		l.examples.keep(exampleUpdate, c)
 	}
-	l.digest.change(content, c.Kind, key)
+	before := uint64(0)
+	if c.Old != 0 {
+		before = l.content(c.Old, key, nil)
+	}
+	l.digest.change(content, before, c.Kind, key)
 	if c.Op == OpAgain && c.Kind == stream.UpdateAfter {
 		l.replaced-- // its -U counted the row as replaced, but it is the same row that stands
 	}
@@ -326,7 +331,7 @@ func (l *Ledger) leak(c *Change) {
 	l.leaked++
 	cause := Unexplained
 	if l.spec.Cause != nil {
-		cause = l.spec.Cause(Leak{c.Tag, c.At})
+		cause = l.spec.Cause(Leak{c.Tag, c.At, c.Kind == stream.UpdateAfter})
 	}
 	l.leaks[cause]++
 	if l.spec.Sink != AppendSink && c.Op != OpRelease {
@@ -482,31 +487,34 @@ const orderBuckets = 4096
 
 // Digest stands for a whole run when two are compared.
 type Digest struct {
-	Table   uint64   // of the final table, a multiset of rows
-	Changes uint64   // of the multiset of changes
-	Order   []uint64 // of the changes in order, by bucket of keys
+	Table   uint64 // of the final table, a multiset of rows
+	Changes uint64 // of the multiset of changes
+	// Order is of the changes of each key in their order, by bucket of keys: every update is linked to the row that it
+	// takes the place of, so that the order of different keys does not matter.
+	Order []uint64
 }
 
-func (d *Digest) change(content uint64, kind stream.Kind, key stream.Key) {
+func (d *Digest) change(content, before uint64, kind stream.Kind, key stream.Key) {
 	if d.Order == nil {
 		return
 	}
 	c := stream.Mix(content ^ uint64(kind+1)<<56)
 	d.Changes += c
-	bucket := &d.Order[key.Hash()%orderBuckets]
-	*bucket = stream.Mix(*bucket ^ c)
+	d.Order[Bucket(key)] += stream.Mix(c ^ stream.Mix(before))
+}
+
+// Bucket is the bucket of a key in Digest.Order.
+func Bucket(key stream.Key) int { return int(key.Hash() % orderBuckets) }
+
+// FirstDifference is the first bucket in which two runs differ, -1 where there is none.
+func (d Digest) FirstDifference(other Digest) int {
+	for i := range d.Order {
+		if d.Order[i] != other.Order[i] {
+			return i
+		}
+	}
+	return -1
 }
 
 // SameOrder reports whether two runs agree in the order of changes of every key.
-func (d Digest) SameOrder(other Digest) bool { return d.Differences(other) == 0 }
-
-// Differences counts the buckets of keys in which two runs differ.
-func (d Digest) Differences(other Digest) int {
-	n := 0
-	for i := range d.Order {
-		if d.Order[i] != other.Order[i] {
-			n++
-		}
-	}
-	return n
-}
+func (d Digest) SameOrder(other Digest) bool { return d.FirstDifference(other) < 0 }

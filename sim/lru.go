@@ -20,7 +20,8 @@ type LRU struct {
 	hash uint32
 }
 
-// cached is an entry in a chain and in two rings, by use and by write. In a ring, the newer of entries[0] is the oldest.
+// cached is an entry in a chain and in two rings, by use and by write. In a ring, what is newer than entries[0] is the
+// oldest.
 type cached struct {
 	Entry
 	hash, next    uint32

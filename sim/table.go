@@ -147,7 +147,8 @@ type Cursor struct {
 }
 
 // Probe starts a run of at most 64 rows. It hashes all keys and touches the places they have in the index, so that the
-// cache misses overlap, and makes room for them; the cursor then answers row by row and sees the writes of earlier rows.
+// cache misses overlap, and makes room for them; the cursor then answers row by row and sees the writes of earlier
+// rows.
 func (t *Table) Probe(rows []stream.Row) Cursor {
 	if len(rows) == 0 {
 		return Cursor{t: t}
@@ -450,7 +451,7 @@ func (t *Table) sweep(now stream.Time, n int) {
 func (t *Table) spill(now stream.Time) {
 	if t.index.used-t.pinned >= t.spec.SpillAt {
 		b := bucket{newest: stream.MinTime}
-		t.spilled = t.spilled[:0]
+		t.spilled = slices.Grow(t.spilled[:0], t.index.used-t.pinned)
 		t.log.each(func(ref Ref, e *Entry) {
 			switch {
 			case e.Has(Pinned):
@@ -491,8 +492,8 @@ func (t *Table) spill(now stream.Time) {
 	}
 }
 
-// shadow takes a cold entry out of the counts: something newer now stands for its key. An expired one stays in them until
-// its bucket is dropped, as it may have been taken out before, by an entry that has expired as well.
+// shadow takes a cold entry out of the counts: something newer now stands for its key. An expired one stays in them
+// until its bucket is dropped, as it may have been taken out before, by an entry that has expired as well.
 func (t *Table) shadow(e *Entry, now stream.Time) {
 	if e.Has(Gone) || t.expired(e, now) {
 		return

@@ -362,3 +362,20 @@ func TestTableDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations a run", allocs)
 	}
 }
+
+// A write after a read goes where the key then belongs, though the index may grow in between.
+func TestTableGrows(t *testing.T) {
+	table := NewTable(TableSpec{})
+	const keys = 5000
+	for n := range keys {
+		if table.Get(testKey(n), 0) != nil {
+			t.Fatalf("key %d is there already", n)
+		}
+		table.Put(testKey(n), 0, int64(n), 0, 0)
+	}
+	for n := range keys {
+		if e := table.Get(testKey(n), 0); e == nil || e.Value != int64(n) {
+			t.Fatalf("key %d: %v", n, e)
+		}
+	}
+}

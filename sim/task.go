@@ -9,6 +9,8 @@ type TaskSpec struct {
 	Records     stream.Records
 	// New makes the operator of one subtask.
 	New func(*Ctx) Operator
+	// CheckpointInterval is the time from one checkpoint to the next, 0 if it is not known.
+	CheckpointInterval stream.Time
 	// UpdateBefore says that the consumer wants -U.
 	UpdateBefore bool
 	// Prepare fills in what this strategy's rows need beside what the source gives: another key, the order column. Nil:
@@ -47,7 +49,7 @@ func NewTask(spec TaskSpec) *Task {
 		s.run = make([]stream.Row, 0, maxRun)
 		s.ctx = Ctx{
 			Records: spec.Records, now: stream.MinTime, watermark: stream.MinTime, readers: spec.Readers,
-			updateBefore: spec.UpdateBefore,
+			updateBefore: spec.UpdateBefore, checkpoints: spec.CheckpointInterval,
 		}
 		s.ctx.newTable = func(ttl stream.Time) *Table {
 			if spec.NewTable == nil {

@@ -9,10 +9,10 @@ import (
 )
 
 // Wheel holds timers until time reaches them: a hierarchy of eight wheels of 256 slots, one wheel for each byte of a
-// time. A timer waits on the wheel of the highest byte in which its time differs from the position, in the slot of that
-// byte; when the position enters that slot, its timers move to lower wheels. So a timer moves at most seven times, those
-// of a near future once, and the cost of an advance does not depend on how far it goes. Timers of one moment fire in the
-// order in which they were added. The zero value is empty, before all time.
+// time. A timer waits on the wheel of the highest byte in which its time differs from the position, in the slot of
+// that byte; when the position enters that slot, its timers move to lower wheels. So a timer moves at most seven times,
+// one of the near future once, and the cost of an advance does not depend on how far it goes. Timers of one moment fire
+// in the order in which they were added. The zero value is empty, before all time.
 type Wheel[T any] struct {
 	next   uint64 // all moments before it are over
 	wheels [8]wheel

@@ -50,9 +50,10 @@ func rankPlan(args Args, job Job, query string) Plan {
 		Clock:     "processing time, for the TTL",
 		TTL: "the last write to the cache (the first row or a better one), then once more from the last checkpoint " +
 			"or eviction: up to twice the TTL",
-		Leaks:   ByTTL,
-		Promise: FirstByOrder,
-		Order:   order,
+		Leaks:       ByTTL,
+		Promise:     FirstByOrder,
+		Order:       order,
+		SharedCache: true,
 		New: func(c *sim.Ctx) sim.Operator {
 			return newTopOne(c, ttl, args.Int("cache"), newSorter(job.Schema, order), job)
 		},
@@ -74,15 +75,17 @@ type topOne struct {
 	cache  *sim.LRU
 	state  *sim.Table
 	sorter sorter
+	ttl    stream.Time
 	now    stream.Time // of the row or checkpoint being handled, for evictions
+	saved  stream.Time // the last checkpoint
 
 	entryBytes int
 	ttlBytes   int
 }
 
 func newTopOne(c *sim.Ctx, ttl stream.Time, cacheSize int, sorter sorter, job Job) *topOne {
-	o := &topOne{state: c.NewTable(ttl), sorter: sorter, entryBytes: job.keyBytes() + job.rowBytes(),
-		ttlBytes: ttlBytes(ttl)}
+	o := &topOne{state: c.NewTable(ttl), sorter: sorter, ttl: ttl, saved: stream.MinTime,
+		entryBytes: job.keyBytes() + job.rowBytes(), ttlBytes: ttlBytes(ttl)}
 	o.cache = sim.NewLRU(cacheSize, ttl, o.write)
 	return o
 }
@@ -113,9 +116,18 @@ func (o *topOne) Rows(c *sim.Ctx, rows []stream.Row) {
 	}
 }
 
+// BeforeCheckpoint writes the cached rows to state. A row that the checkpoint before has written, and that will still be
+// cached at the next one, can do without: while it is cached nobody looks at the time of its state.
 func (o *topOne) BeforeCheckpoint(c *sim.Ctx) {
 	o.now = c.Now()
-	o.cache.Each(o.now, o.write)
+	next := o.now + c.CheckpointInterval()
+	o.cache.Each(o.now, func(e *sim.Entry) {
+		cachedUntilNext := o.ttl == 0 || e.Written()+o.ttl > next
+		if c.CheckpointInterval() == 0 || e.Written() > o.saved || !cachedUntilNext {
+			o.write(e)
+		}
+	})
+	o.saved = o.now
 }
 
 func (o *topOne) State(c *sim.Ctx) sim.State {

@@ -92,6 +92,8 @@ type Plan struct {
 	Timer, Window stream.Time
 	// Promise is the version of an event that the strategy promises to end with.
 	Promise Promise
+	// SharedCache says that what becomes of a key also depends on the rows of other keys, beside the watermark.
+	SharedCache bool
 	// New makes one parallel instance of the operator.
 	New func(*sim.Ctx) sim.Operator
 

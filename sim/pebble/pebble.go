@@ -98,7 +98,8 @@ func (s *store) write(path string, b *bucket, entries []sim.Entry) error {
 	if err != nil {
 		return err
 	}
-	w := sstable.NewWriter(objstorageprovider.NewFileWritable(file), s.opts.MakeWriterOptions(level, format.MaxTableFormat()))
+	w := sstable.NewWriter(objstorageprovider.NewFileWritable(file),
+		s.opts.MakeWriterOptions(level, format.MaxTableFormat()))
 	for i := range entries {
 		e := &entries[i]
 		s.buf = appendKey(s.buf[:0], b.number, e.Key)
