@@ -83,6 +83,7 @@ func (d *delivery) make(e event) {
 		row.Tag = stream.NewTag(e.number, s.origin, i)
 		row.Partition = uint16(partition)
 		row.First = i == first
+		row.Lone = len(d.sendings) == 1
 	}
 }
 

@@ -263,7 +263,9 @@ func (l *traceLoader) trace() (Workload, error) {
 		t.starts = append(t.starts, t.starts[e]+n)
 	}
 	t.byEvent = make([]uint32, len(t.rows))
-	for i, row := range t.rows {
+	for i := range t.rows {
+		row := &t.rows[i]
+		row.Lone = copies[row.Tag.Event()] == 1
 		t.byEvent[int(t.starts[row.Tag.Event()])+row.Tag.Copy()] = uint32(i)
 	}
 

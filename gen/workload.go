@@ -37,6 +37,6 @@ type Workload interface {
 // Stream delivers the rows of a workload in order of (arrival, partition, offset).
 type Stream interface {
 	// Next fills dst from the front and returns how many rows it wrote, 0 at the end. Key, Event, Arrival, Tag,
-	// Partition and First are set; Kind is Insert.
+	// Partition, First and Lone are set; Kind is Insert.
 	Next(dst []stream.Row) (int, error)
 }

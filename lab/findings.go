@@ -25,6 +25,11 @@ func findings(s *results.Strategy, plan strategies.Plan) []string {
 	} else if s.LateDropped > 0 {
 		note("numLateRecordsDropped says %s, yet nothing is lost: all of them are late copies", thousands(s.LateDropped))
 	}
+	if s.Name == "late-dlq" && s.Fates.LateFirst > 0 {
+		note("the filter goes by CURRENT_WATERMARK of its own reader and diverted %s rows; the lost ones passed it and were "+
+			"late only behind the shuffle, where the watermark of the other readers counts too",
+			thousands(s.Fates.Diverted))
+	}
 	if s.Undeclared > 0 {
 		note("declared %s by a planner fault (FLINK-40368), but %s changes of another kind went out: an insert-only consumer "+
 			"stores %s rows too many", strings.Join(s.Declared.Changelog, ", "), thousands(s.Undeclared),

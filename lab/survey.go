@@ -23,13 +23,16 @@ type survey struct {
 	nextStair stream.Time
 	dots      []results.Arrival
 	nextDot   stream.Time
+	lastLate  stream.Time // event time of the last late row drawn
 	lateDots  int
 }
 
-// How finely the stream is drawn: dots and steps over the span, and late rows shown beside the regular dots.
+// How finely the stream is drawn: dots and steps over the span, and late rows beside the regular dots, apart in event
+// time, so that a backlog delivered at once shows as a column.
 const (
 	arrivalDots  = 600
-	lateRowDots  = 300
+	lateRowDots  = 900
+	lateApart    = 2000
 	watermarkLen = 600
 )
 
@@ -82,7 +85,8 @@ func (s *survey) measure(rows []stream.Row) {
 			s.disorder.Add(max(newest-r.Event, 0))
 		}
 		s.newest[r.Partition] = max(s.newest[r.Partition], r.Event)
-		late := r.Event < s.watermark && s.lateDots < lateRowDots
+		apart := max(r.Event-s.lastLate, s.lastLate-r.Event) >= (s.to-s.from)/lateApart
+		late := r.Event < s.watermark && apart && s.lateDots < lateRowDots
 		if (r.Arrival >= s.nextDot || late) && r.Arrival <= s.to && r.Event != stream.NullTime {
 			s.draw(r, late)
 		}
@@ -92,6 +96,7 @@ func (s *survey) measure(rows []stream.Row) {
 func (s *survey) draw(r *stream.Row, late bool) {
 	if late {
 		s.lateDots++
+		s.lastLate = r.Event
 	}
 	s.dots = append(s.dots, results.Arrival{
 		AtMS: int64(r.Arrival - s.from), EventMS: int64(r.Event - s.from), Partition: int(r.Partition),

@@ -18,6 +18,7 @@ type Change struct {
 	Kind  stream.Kind // of Emit, Release and Again
 	To    Disposition // of Drop and DropHeld
 	First bool        // of Emit: the row is the first of its event
+	Lone  bool        // of Emit: its event has no other row
 	// Behind, of a late row: its partition has been idle and has not caught up yet.
 	Behind bool
 }
@@ -51,6 +52,8 @@ type Ctx struct {
 	eventTimers  Wheel[Ref]
 	procTimers   Wheel[stream.Key]
 	eventLive    int // registered event-time timers that were not deleted
+	service      int // processing-time timers of the operator itself
+	assigners    []assigner
 
 	changes []Change
 	keys    []stream.Key // of changes, one each
@@ -81,7 +84,7 @@ func (c *Ctx) CheckpointInterval() stream.Time { return c.checkpoints }
 type TimerCount struct{ Event, Proc int }
 
 // Timers counts the timers that are registered.
-func (c *Ctx) Timers() TimerCount { return TimerCount{c.eventLive, c.procTimers.Len()} }
+func (c *Ctx) Timers() TimerCount { return TimerCount{c.eventLive, c.procTimers.Len() - c.service} }
 
 // LateDropped is the engine's counter numLateRecordsDropped.
 func (c *Ctx) LateDropped() int64 { return c.late }
@@ -92,7 +95,7 @@ func (c *Ctx) UpdateBefore() bool { return c.updateBefore }
 // Emit sends the row being handled; its disposition is Emitted.
 func (c *Ctx) Emit(k stream.Kind, row *stream.Row) {
 	c.changes = append(c.changes, Change{Tag: row.Tag, At: row.Arrival, Since: stream.NullTime, Op: OpEmit, Kind: k,
-		First: row.First})
+		First: row.First, Lone: row.Lone})
 	c.keys = append(c.keys, row.Key)
 }
 
@@ -132,8 +135,7 @@ func (c *Ctx) Hold(row *stream.Row) {
 // Release sends a row that had been held, now. Since is its arrival if it was the first row of its event, else
 // NullTime.
 func (c *Ctx) Release(k stream.Kind, key stream.Key, tag stream.Tag, since stream.Time) {
-	c.changes = append(c.changes, Change{Tag: tag, At: c.now, Since: since, Op: OpRelease, Kind: k})
-	c.keys = append(c.keys, key)
+	c.ReleaseAt(c.now, k, key, tag, since)
 }
 
 // ReleaseParts sends a row that had been held and is composed of several: each column comes from the row of the part at

@@ -274,7 +274,7 @@ func (l *Ledger) measureWait(c *Change, event uint64) {
 	wait := stream.Time(0)
 	switch {
 	case c.Op == OpEmit && c.First:
-	case c.Op == OpRelease && c.Since != stream.NullTime:
+	case c.Op == OpRelease && c.Kind == stream.Insert && c.Since != stream.NullTime:
 		wait = c.At - c.Since
 	default:
 		wait = c.At - l.spec.Workload.FirstArrival(event)
@@ -320,7 +320,7 @@ func (l *Ledger) add(c *Change, content uint64) {
 		l.present[event]++
 		l.leak(c)
 	}
-	if l.spec.Right != nil && *f&rightRow == 0 && l.spec.Right(c.Tag) {
+	if l.spec.Right != nil && *f&rightRow == 0 && (c.Lone || l.spec.Right(c.Tag)) {
 		*f |= rightRow
 		l.wrong--
 	}

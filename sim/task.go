@@ -112,6 +112,9 @@ func (t *Task) clock(s *subtask, now stream.Time) {
 			s.ctx.now = at
 		}
 		for _, key := range due {
+			if key == ServiceKey {
+				s.ctx.service--
+			}
 			s.op.ProcTimer(&s.ctx, at, key)
 		}
 	})
@@ -134,7 +137,9 @@ func (t *Task) SourceWatermark(reader int, w, now stream.Time) {
 	t.settle(now)
 	for i := range t.subtasks {
 		s := &t.subtasks[i]
-		s.op.SourceWatermark(&s.ctx, reader, w)
+		if s.ctx.sourceWatermark(reader, w) {
+			s.op.SourceWatermark(&s.ctx, reader, w)
+		}
 	}
 }
 
@@ -143,6 +148,7 @@ func (t *Task) Watermark(w, now stream.Time) {
 	t.settle(now)
 	for i := range t.subtasks {
 		s := &t.subtasks[i]
+		w := s.ctx.combined(w)
 		if w <= s.ctx.watermark {
 			continue
 		}
