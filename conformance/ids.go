@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"deduplab/strategies"
@@ -32,6 +33,7 @@ var ids = map[string]recorded{
 	"select-distinct":      {strategy: "select-distinct"},
 	"select-distinct-hint": {strategy: "select-distinct"},
 	"select-distinct-key":  {strategy: "select-distinct-key"},
+	"group-by-hint":        {strategy: "group-by-min"},
 
 	"rowtime-asc":               {strategy: "rowtime-asc"},
 	"rowtime-asc-rn":            {strategy: "rowtime-asc", rowNumber: true},
@@ -45,6 +47,7 @@ var ids = map[string]recorded{
 	"nontime-key-asc":        {strategy: "nontime", params: params{"order_by": "order_id asc"}},
 	"nontime-key-desc":       {strategy: "nontime", params: params{"order_by": "order_id desc"}},
 	"nontime-price-asc":      {strategy: "nontime", params: params{"order_by": "price asc"}},
+	"nontime-top2-price-asc": {strategy: "nontime", params: params{"order_by": "price asc"}},
 	"nontime-price-asc-rn":   {strategy: "nontime", params: params{"order_by": "price asc"}, rowNumber: true},
 	"nontime-price-desc":     {strategy: "nontime", params: params{"order_by": "price desc"}},
 	"nontime-price-desc-rn":  {strategy: "nontime", params: params{"order_by": "price desc"}, rowNumber: true},
@@ -92,6 +95,8 @@ var ids = map[string]recorded{
 
 var (
 	sizePattern     = regexp.MustCompile(`TUMBLE\(.*INTERVAL '(\d+)' (SECOND|MINUTE|HOUR|DAY)\)`)
+	topPattern      = regexp.MustCompile(`rn <= (\d+)`)
+	minPattern      = regexp.MustCompile(`MIN\((\w+)\) AS (\w+) FROM (\w+) GROUP BY`)
 	hintPattern     = regexp.MustCompile(`STATE_TTL\('[^']*' = '([^']*)'\)`)
 	upsertPattern   = regexp.MustCompile(`^upsert \(PRIMARY KEY \((.*)\) NOT ENFORCED\)$`)
 	intervalLetters = map[string]string{"SECOND": "s", "MINUTE": "m", "HOUR": "h", "DAY": "d"}
@@ -102,7 +107,8 @@ func (c *Case) plan(schema stream.Schema) (recorded, strategies.Plan, error) {
 	fail := func(format string, args ...any) (recorded, strategies.Plan, error) {
 		return recorded{}, strategies.Plan{}, fmt.Errorf("%s: "+format, append([]any{c.File}, args...)...)
 	}
-	id, ok := ids[c.Strategy]
+	base, _ := c.consumer()
+	id, ok := ids[base]
 	if !ok {
 		known := make([]string, 0, len(ids))
 		for name := range ids {
@@ -122,6 +128,12 @@ func (c *Case) plan(schema stream.Schema) (recorded, strategies.Plan, error) {
 	if c.SQL != nil {
 		if m := sizePattern.FindStringSubmatch(*c.SQL); m != nil && takes("size") {
 			given["size"] = m[1] + intervalLetters[m[2]]
+		}
+		if m := topPattern.FindStringSubmatch(*c.SQL); m != nil && takes("top") {
+			given["top"] = m[1]
+		}
+		if m := minPattern.FindStringSubmatch(*c.SQL); m != nil && takes("column") {
+			given["column"] = m[1]
 		}
 		if m := hintPattern.FindStringSubmatch(*c.SQL); m != nil && takes("hint") {
 			given["hint"] = strings.ReplaceAll(m[1], " ", "")
@@ -147,7 +159,10 @@ func (c *Case) plan(schema stream.Schema) (recorded, strategies.Plan, error) {
 			job.InsertInsensitive = value == "false"
 		case "table.exec.mini-batch.enabled", "table.exec.mini-batch.allow-latency", "table.exec.mini-batch.size",
 			"table.exec.deduplicate.mini-batch.compact-changes-enabled":
-			return fail("option %s: the lab does not run mini-batch yet", option)
+			var err error
+			if job.MiniBatch, err = c.miniBatch(); err != nil {
+				return fail("%w", err)
+			}
 		default:
 			return fail("unknown option %s", option)
 		}
@@ -172,6 +187,28 @@ func (c *Case) plan(schema stream.Schema) (recorded, strategies.Plan, error) {
 	}
 	plan := strategy.Plan(args, job)
 	return id, plan, nil
+}
+
+// miniBatch reads the options of mini-batch.
+func (c *Case) miniBatch() (strategies.MiniBatch, error) {
+	const prefix = "table.exec.mini-batch."
+	if c.Config[prefix+"enabled"] != "true" {
+		return strategies.MiniBatch{}, nil
+	}
+	latency, err := stream.ParseDuration(optionDuration(c.Config[prefix+"allow-latency"]))
+	if err != nil || latency == 0 {
+		return strategies.MiniBatch{}, fmt.Errorf("option %sallow-latency: %q is not a duration", prefix,
+			c.Config[prefix+"allow-latency"])
+	}
+	size, err := strconv.Atoi(c.Config[prefix+"size"])
+	if err != nil || size < 1 {
+		return strategies.MiniBatch{}, fmt.Errorf("option %ssize: %q is not a number of rows", prefix,
+			c.Config[prefix+"size"])
+	}
+	return strategies.MiniBatch{
+		Latency: latency, Size: size,
+		Compact: c.Config["table.exec.deduplicate.mini-batch.compact-changes-enabled"] == "true",
+	}, nil
 }
 
 // optionDuration turns a Flink duration such as "2 h" or "100 ms" into the lab's spelling.

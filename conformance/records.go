@@ -18,6 +18,7 @@ type caseRecords struct {
 	rows     map[int]stream.Record
 	keys     map[string]stream.Key
 	contents map[string]uint64
+	pruned   []int // the columns that the planner leaves to the operator; nil: all
 }
 
 var decimalPattern = regexp.MustCompile(`^DECIMAL\(\d+, ?(\d+)\)$`)
@@ -161,7 +162,15 @@ func (r *caseRecords) Order(tag stream.Tag, column int) int64 {
 
 // Content numbers the distinct tuples of the case.
 func (r *caseRecords) Content(tag stream.Tag) uint64 {
-	tuple := fmt.Sprint(r.Record(tag))
+	record := r.Record(tag)
+	if r.pruned != nil {
+		kept := make(stream.Record, len(r.pruned))
+		for i, column := range r.pruned {
+			kept[i] = record[column]
+		}
+		record = kept
+	}
+	tuple := fmt.Sprint(record)
 	n, ok := r.contents[tuple]
 	if !ok {
 		n = uint64(len(r.contents) + 1)

@@ -3,7 +3,6 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"sort"
 	"strconv"
@@ -20,29 +19,9 @@ func Run(c *Case) ([]Diff, error) {
 	if strings.HasPrefix(c.Strategy, "watermark-") {
 		return runWatermark(c)
 	}
-	records, err := newRecords(c)
+	r, err := newReplay(c)
 	if err != nil {
 		return nil, err
-	}
-	id, plan, err := c.plan(records.schema)
-	if err != nil {
-		return nil, err
-	}
-	r := &replay{c: c, id: id, plan: plan, records: records, names: map[stream.Key]string{}, wm: stream.MinTime}
-	r.prepare = plan.Prepare(records)
-	if m := upsertPattern.FindStringSubmatch(c.Consumer); m != nil {
-		r.notNull = strings.Split(m[1], ", ")
-	}
-	declared := plan.Input
-	if !plan.ToChangelog {
-		declared = plan.Changelog
-	}
-	r.task = sim.NewTask(sim.TaskSpec{
-		Parallelism: 1, Readers: 1, Records: records, New: plan.New, Prepare: r.prepare,
-		UpdateBefore: declared.Has(stream.UpdateBefore), Jump: true,
-	})
-	if want, got := strings.Join(c.Plan.Declared, ","), strings.Join(plan.Changelog.Names(), ","); want != got {
-		r.diffs = append(r.diffs, Diff{-1, "declared_changelog", want, got})
 	}
 	for i := range c.Steps {
 		stop, err := r.step(i)
@@ -53,6 +32,7 @@ func Run(c *Case) ([]Diff, error) {
 			break
 		}
 	}
+	r.compareTotals()
 	return r.diffs, nil
 }
 
@@ -64,11 +44,60 @@ type replay struct {
 	records *caseRecords
 	prepare func(*stream.Row)
 	task    *sim.Task
+	op      sim.Operator
+	behind  *behind               // nil: the sink
 	names   map[stream.Key]string // keys as last_write spells them
 	notNull []string              // key columns of an upsert sink
 	at      stream.Time
-	wm      stream.Time
+	wm      stream.Time // of the source
+	sentTo  stream.Time // the watermark that the consumer has
 	diffs   []Diff
+
+	// After a two-phase batch was split only the rows of all steps together are compared.
+	split             bool
+	wantRest, gotRest []output
+}
+
+func newReplay(c *Case) (*replay, error) {
+	records, err := newRecords(c)
+	if err != nil {
+		return nil, err
+	}
+	id, plan, err := c.plan(records.schema)
+	if err != nil {
+		return nil, err
+	}
+	_, consumer := c.consumer()
+	r := &replay{c: c, id: id, plan: plan, records: records, names: map[stream.Key]string{}, wm: stream.MinTime,
+		sentTo: stream.MinTime}
+	if r.behind, err = c.newBehind(consumer, plan, records.schema); err != nil {
+		return nil, err
+	}
+	declared := plan.Changelog
+	if r.behind != nil {
+		_, declared, _ = strategies.Accepts(plan, consumer)
+		if plan.Key == strategies.ByKey {
+			records.pruned = r.behind.handed
+		}
+	}
+	r.differ(-1, "declared_changelog", strings.Join(c.Plan.Declared, ","), strings.Join(declared.Names(), ","))
+	if m := upsertPattern.FindStringSubmatch(c.Consumer); m != nil {
+		r.notNull = strings.Split(m[1], ", ")
+	}
+	changes := plan.Changelog
+	if plan.ToChangelog {
+		changes = plan.Input
+	}
+	r.prepare = plan.Prepare(records)
+	r.task = sim.NewTask(sim.TaskSpec{
+		Parallelism: 1, Readers: 1, Records: records, Prepare: r.prepare, Jump: true,
+		UpdateBefore: changes.Has(stream.UpdateBefore),
+		New: func(ctx *sim.Ctx) sim.Operator {
+			r.op = plan.New(ctx)
+			return r.op
+		},
+	})
+	return r, nil
 }
 
 func (r *replay) differ(step int, what, want, got string) {
@@ -83,26 +112,15 @@ func (r *replay) step(i int) (bool, error) {
 	if s.At != nil {
 		r.at = stream.Time(*s.At)
 	}
+	var got result
 	r.task.Clock(r.at)
-	failure := ""
+	r.collect(&got, false)
+	released := false
 	switch {
 	case s.Row != nil:
-		row, err := r.records.row(i)
-		if err != nil {
+		if err := r.row(i, &got); err != nil {
 			return false, err
 		}
-		row.Arrival = r.at
-		if r.c.Consumer == "datastream" && r.records.null(row.Tag, r.records.schema.Key[0]) {
-			failure = "a DataStream key selector may not return null"
-			break
-		}
-		prepared := row
-		if r.prepare != nil {
-			r.prepare(&prepared)
-		}
-		r.names[prepared.Key] = r.records.name(row.Tag, r.plan.Key)
-		r.task.Row(&row)
-		r.task.Clock(r.at)
 	case s.Watermark != nil:
 		w, err := strconv.ParseInt(string(s.Watermark), 10, 64)
 		if err != nil {
@@ -114,22 +132,57 @@ func (r *replay) step(i int) (bool, error) {
 			r.task.SourceWatermark(0, r.wm, r.at)
 			r.task.Watermark(r.wm, r.at)
 		}
+		released = true
 	case s.Checkpoint != nil:
 		r.task.Checkpoint(r.at)
 	case s.Shipment != nil:
-		return false, fmt.Errorf("shipment rows need an interval join, which the lab does not run yet")
+		if r.behind == nil {
+			return false, fmt.Errorf("shipment rows need an interval join behind the deduplication")
+		}
+		if err := r.behind.ship(s.Shipment); err != nil {
+			return false, err
+		}
 	}
-	got, err := r.emitted()
-	if err != nil {
-		failure = err.Error()
+	r.collect(&got, released)
+	if r.behind != nil {
+		if s.Checkpoint != nil {
+			r.behind.Checkpoint(r.at)
+		}
+		if w := r.task.Subtasks()[0].Watermark; w > r.sentTo {
+			r.sentTo = w
+			r.behind.Watermark(w)
+		}
+		got.add(r.behind.take(), exactly)
 	}
-	r.compareEmits(i, s, got)
-	if s.Error != "" || failure != "" {
-		r.differ(i, "error", verdict(s.Error != ""), verdict(failure != ""))
+	failed := got.failure != ""
+	r.compareEmits(i, s, &got)
+	if s.Error != "" || failed {
+		r.differ(i, "error", verdict(s.Error != ""), verdict(failed))
 		return true, nil
 	}
 	r.compareState(i, s)
 	return false, nil
+}
+
+// row feeds the row of a step.
+func (r *replay) row(i int, got *result) error {
+	row, err := r.records.row(i)
+	if err != nil {
+		return err
+	}
+	row.Arrival = r.at
+	if r.c.Consumer == "datastream" && r.records.null(row.Tag, r.records.schema.Key[0]) {
+		got.failure = "a DataStream key selector may not return null"
+		return nil
+	}
+	prepared := row
+	if r.prepare != nil {
+		r.prepare(&prepared)
+	}
+	r.names[prepared.Key] = r.records.name(row.Tag, r.plan.Key)
+	r.task.Row(&row)
+	r.task.Clock(r.at)
+	return nil
 }
 
 func verdict(fails bool) string {
@@ -142,14 +195,40 @@ func verdict(fails bool) string {
 // output is one emitted row.
 type output struct {
 	text string
-	key  string
-	time int64 // that of its timer: equal times may come in any order
+	key  string // that of the query
+	time int64  // that of its timer: equal times may come in any order
 }
 
-// emitted takes what the step emitted, as text. The error is that of the sink.
-func (r *replay) emitted() ([]output, error) {
+// result is what the lab did in one step.
+type result struct {
+	pieces  []piece
+	handed  []piece // what a consumer was handed
+	failure string  // the error that stops the run
+}
+
+// piece is some of a step's output, in order but for what the engine leaves open.
+type piece struct {
+	out   []output
+	order order
+}
+
+func (g *result) add(out []output, o order) {
+	if len(out) > 0 {
+		g.pieces = append(g.pieces, piece{out, o})
+	}
+}
+
+// collect takes what the deduplication has sent and hands it to the consumer, if there is one. Released says that a
+// watermark released it.
+func (r *replay) collect(got *result, released bool) {
 	var out []output
-	var failure error
+	o := exactly
+	switch {
+	case r.plan.InBatches:
+		o = byKey
+	case released:
+		o = byTime
+	}
 	r.task.Take(func(c *sim.Change, key stream.Key, parts []stream.Tag) {
 		side := c.Op == sim.OpDrop && c.To == sim.Diverted && r.id.strategy == "keyed-process"
 		if !side && c.Op != sim.OpEmit && c.Op != sim.OpRelease && c.Op != sim.OpAgain {
@@ -159,48 +238,114 @@ func (r *replay) emitted() ([]output, error) {
 		if parts != nil {
 			record = sim.Compose(r.records, parts)
 		}
-		fields := map[string]string{"kind": c.Kind.String()}
-		if side {
-			fields["side_output"] = "duplicates"
+		if r.behind != nil {
+			out = append(out, r.behind.handedOn(c.Kind, record, r.records.schema))
+			r.behind.change(c.Kind, record, c.At)
+			return
 		}
-		if r.plan.ToChangelog {
-			fields["op"] = [...]string{"INSERT", "UPDATE_BEFORE", "UPDATE_AFTER", "DELETE"}[c.Kind]
-			fields["kind"] = "+I"
+		if got.failure == "" {
+			got.failure = r.refused(record)
 		}
-		event := record[r.records.schema.Event].Int
-		o := output{key: r.names[key], time: event}
-		for i, column := range r.records.schema.Columns {
-			if r.plan.Output == strategies.KeyOnly && !slices.Contains(r.records.schema.Key, i) ||
-				r.plan.Output == strategies.DropEvent && i == r.records.schema.Event ||
-				r.id.watermarkColumn && i != r.records.schema.Event && !slices.Contains(r.records.schema.Key, i) {
-				continue
-			}
-			fields[column.Name] = jsonValue(record[i], column)
-			if record[i].Null && slices.Contains(r.notNull, column.Name) && failure == nil {
-				failure = fmt.Errorf("column %s of the sink is NOT NULL", column.Name)
-			}
-		}
-		if r.plan.Output == strategies.Windowed {
-			end := int64(strategies.WindowEnd(stream.Time(event), r.plan.Window))
-			fields["window_start"] = strconv.FormatInt(end-int64(r.plan.Window), 10)
-			fields["window_end"] = strconv.FormatInt(end, 10)
-			o.time = end
-		}
-		if r.id.rowNumber {
-			fields["rn"] = "1"
-		}
-		if r.id.watermarkColumn {
-			fields["wm"] = "null"
-			if r.wm != stream.MinTime {
-				fields["wm"] = strconv.FormatInt(int64(r.wm), 10)
-			}
-		}
-		if failure == nil {
-			o.text = render(fields)
-			out = append(out, o)
+		if got.failure == "" {
+			out = append(out, r.spell(c.Kind, side, record))
 		}
 	})
-	return out, failure
+	if r.behind == nil {
+		got.add(out, o)
+		return
+	}
+	if len(out) > 0 {
+		got.handed = append(got.handed, piece{out, o})
+	}
+	got.add(r.behind.take(), r.behind.order(out, o))
+}
+
+// refused is the sink's reason not to take a row.
+func (r *replay) refused(record stream.Record) string {
+	for i, column := range r.records.schema.Columns {
+		if record[i].Null && slices.Contains(r.notNull, column.Name) {
+			return fmt.Sprintf("column %s of the sink is NOT NULL", column.Name)
+		}
+	}
+	return ""
+}
+
+// spell writes out an emitted row.
+func (r *replay) spell(kind stream.Kind, side bool, record stream.Record) output {
+	fields := map[string]string{"kind": kind.String()}
+	if side {
+		fields["side_output"] = "duplicates"
+	}
+	if r.plan.ToChangelog {
+		fields["op"] = [...]string{"INSERT", "UPDATE_BEFORE", "UPDATE_AFTER", "DELETE"}[kind]
+		fields["kind"] = "+I"
+	}
+	schema := r.records.schema
+	for i, column := range schema.Columns {
+		if r.puts(i) {
+			fields[column.Name] = jsonValue(record[i], column)
+		}
+	}
+	if r.plan.Output == strategies.Windowed {
+		end := int64(strategies.WindowEnd(stream.Time(record[schema.Event].Int), r.plan.Window))
+		fields["window_start"] = strconv.FormatInt(end-int64(r.plan.Window), 10)
+		fields["window_end"] = strconv.FormatInt(end, 10)
+	}
+	if r.id.rowNumber {
+		fields["rn"] = "1"
+	}
+	if r.id.watermarkColumn {
+		fields["wm"] = "null"
+		if w := r.task.Subtasks()[0].Watermark; w != stream.MinTime {
+			fields["wm"] = strconv.FormatInt(int64(w), 10)
+		}
+	}
+	return r.output(fields)
+}
+
+// puts reports whether the query puts out a column.
+func (r *replay) puts(column int) bool {
+	schema := r.records.schema
+	isKey := slices.Contains(schema.Key, column)
+	switch {
+	case r.plan.Output == strategies.KeyOnly:
+		return isKey
+	case r.plan.Output == strategies.KeyAndColumn:
+		return isKey || column == r.plan.Column
+	case r.plan.Output == strategies.DropEvent:
+		return column != schema.Event
+	case r.id.watermarkColumn:
+		return isKey || column == schema.Event
+	}
+	return true
+}
+
+// output takes a row with its key and time.
+func (r *replay) output(fields map[string]string) output {
+	schema := r.records.schema
+	o := output{text: render(fields), key: fields[schema.Columns[schema.Key[0]].Name]}
+	if r.plan.Key == strategies.ByRow {
+		_, o.key, _ = strings.Cut(o.text, " ")
+	}
+	time := fields["window_end"]
+	if time == "" {
+		time = fields[schema.Columns[schema.Event].Name]
+	}
+	o.time, _ = strconv.ParseInt(time, 10, 64)
+	return o
+}
+
+// recordedOutput reads a recorded row.
+func (r *replay) recordedOutput(row Fields) output {
+	fields := map[string]string{}
+	for _, f := range row {
+		fields[f.Name] = string(f.Value)
+		switch f.Name {
+		case "kind", "side_output", "op":
+			fields[f.Name] = strings.Trim(string(f.Value), `"`)
+		}
+	}
+	return r.output(fields)
 }
 
 // jsonValue spells a value as the recordings do: numbers bare, strings and decimals quoted.
@@ -235,111 +380,4 @@ func render(fields map[string]string) string {
 		side = "side output " + s + " "
 	}
 	return side + fields["kind"] + " {" + strings.Join(parts, ", ") + "}"
-}
-
-// compareEmits compares exactly, save for the order of keys among rows that one watermark releases at the same time.
-func (r *replay) compareEmits(i int, s *Step, got []output) {
-	want := make([]output, len(s.Emits))
-	for j, row := range s.Emits {
-		want[j] = r.recordedOutput(row)
-	}
-	if s.Watermark != nil {
-		times := func(out []output) string {
-			parts := make([]string, len(out))
-			for j, o := range out {
-				parts[j] = strconv.FormatInt(o.time, 10)
-			}
-			return strings.Join(parts, " ")
-		}
-		if len(want) == len(got) {
-			r.differ(i, "order of emits by time", times(want), times(got))
-		}
-		byTimeAndKey := func(a, b output) int {
-			if a.time != b.time {
-				return int(math.Copysign(1, float64(a.time)-float64(b.time)))
-			}
-			return strings.Compare(a.key, b.key)
-		}
-		slices.SortStableFunc(want, byTimeAndKey)
-		slices.SortStableFunc(got, byTimeAndKey)
-	}
-	lines := func(out []output) string {
-		parts := make([]string, len(out))
-		for j, o := range out {
-			parts[j] = o.text
-		}
-		return strings.Join(parts, "\n")
-	}
-	r.differ(i, "emits", lines(want), lines(got))
-}
-
-// recordedOutput reads a recorded row.
-func (r *replay) recordedOutput(row Fields) output {
-	fields := map[string]string{}
-	number := func(name string) (int64, bool) {
-		n, err := strconv.ParseInt(string(row.Get(name)), 10, 64)
-		return n, err == nil
-	}
-	for _, f := range row {
-		fields[f.Name] = string(f.Value)
-		switch f.Name {
-		case "kind", "side_output":
-			_ = json.Unmarshal(f.Value, new(string))
-			fields[f.Name] = strings.Trim(string(f.Value), `"`)
-		case "op":
-			fields[f.Name] = strings.Trim(string(f.Value), `"`)
-		}
-	}
-	o := output{text: render(fields)}
-	o.key = keyName(row.Get(r.records.schema.Columns[r.records.schema.Key[0]].Name))
-	o.time, _ = number(r.records.schema.Columns[r.records.schema.Event].Name)
-	if end, ok := number("window_end"); ok {
-		o.time = end
-	}
-	return o
-}
-
-// compareState compares state, timers and counters.
-func (r *replay) compareState(i int, s *Step) {
-	sub := r.task.Subtasks()[0]
-	ttl := stream.Time(0)
-	r.task.Tables(func(_ int, t *sim.Table) { ttl = max(ttl, t.TTL()) })
-	live := map[string]int64{}
-	r.task.Tables(func(_ int, t *sim.Table) {
-		t.Each(func(e *sim.Entry) {
-			if !e.Has(sim.Pinned) && e.Written()+ttl > r.at {
-				live[r.names[e.Key]] = int64(e.Written())
-			}
-		})
-	})
-	if s.LateDropped != nil {
-		r.differ(i, "late_dropped", fmt.Sprint(*s.LateDropped), fmt.Sprint(sub.LateDropped))
-	}
-	if s.Timers != nil {
-		r.differ(i, "timers", fmt.Sprintf("event %d, proc %d", s.Timers.Event, s.Timers.Proc),
-			fmt.Sprintf("event %d, proc %d", sub.Timers.Event, sub.Timers.Proc))
-	}
-	const waiting = "waiting-to-emit-on-timer"
-	if want, ok := s.States[waiting]; ok {
-		r.differ(i, waiting, fmt.Sprint(want), fmt.Sprint(sub.State.Named[waiting]))
-	}
-	if ttl > 0 {
-		want := map[string]int64{}
-		for key, written := range s.LastWrite {
-			if stream.Time(written)+ttl > r.at {
-				want[key] = written
-			}
-		}
-		r.differ(i, "keys still known", fmt.Sprint(want), fmt.Sprint(live))
-		return
-	}
-	if s.StateEntries != nil {
-		r.differ(i, "state_entries", fmt.Sprint(*s.StateEntries), fmt.Sprint(sub.State.Entries))
-	}
-	if s.CacheEntries != nil {
-		r.differ(i, "cache_entries", fmt.Sprint(*s.CacheEntries), fmt.Sprint(sub.State.Cached))
-	}
-	if s.States != nil {
-		r.differ(i, "states", fmt.Sprint(s.States), fmt.Sprint(sub.State.Named))
-	}
 }

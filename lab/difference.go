@@ -13,36 +13,38 @@ import (
 // findDifferences finds, for every strategy that a replay changed, the first key that came out differently. Digests tell
 // only in which bucket of keys to look, so the keys of that bucket are run once more.
 func (r *run) findDifferences(ctx context.Context) error {
-	r.differences = map[string]map[int]string{}
-	perturbations := r.causes()
+	differing := map[string][]watchLane{}
+	var all []watchLane
 	for _, cause := range scenarios.Causes {
 		replay, ok := r.replays[cause]
 		if !ok {
 			continue
 		}
-		buckets := map[int]int{}
 		for i, l := range r.base.lanes {
 			if l == nil {
 				continue
 			}
-			if bucket := l.ledger.Digest().FirstDifference(replay.lanes[i].ledger.Digest()); bucket >= 0 {
-				buckets[i] = bucket
+			if bucket := l.digest.FirstDifference(replay.lanes[i].digest); bucket >= 0 {
+				differing[cause] = append(differing[cause], watchLane{strategy: i, bucket: bucket})
 			}
 		}
-		if len(buckets) == 0 {
-			continue
-		}
-		before, err := r.watch(ctx, sim.Perturbation{}, buckets)
-		if err != nil {
-			return err
-		}
-		after, err := r.watch(ctx, perturbations[cause], buckets)
+		all = append(all, differing[cause]...)
+	}
+	before, err := r.watch(ctx, sim.Perturbation{}, all)
+	if err != nil {
+		return err
+	}
+	r.differences = map[string]map[int]string{}
+	perturbations := r.causes()
+	for _, cause := range scenarios.Causes {
+		after, err := r.watch(ctx, perturbations[cause], differing[cause])
 		if err != nil {
 			return err
 		}
 		r.differences[cause] = map[int]string{}
-		for i := range buckets {
-			r.differences[cause][i] = r.firstDifference(cause, before[i], after[i])
+		for _, l := range after {
+			r.differences[cause][l.strategy] = r.firstDifference(cause, before[0].seen, l.seen)
+			before = before[1:]
 		}
 	}
 	return nil
@@ -59,61 +61,57 @@ type watchedChange struct {
 	content uint64
 }
 
-// watch runs the keys of one bucket a strategy, and notes their changes.
-func (r *run) watch(ctx context.Context, p sim.Perturbation, buckets map[int]int) (map[int]*watched, error) {
-	seen := map[int]*watched{}
-	var lanes []*watchLane
-	for i, bucket := range buckets {
-		e, l := r.entries[i], &lane{}
-		defer l.close()
-		w := &watched{changes: map[stream.Key][]watchedChange{}}
-		seen[i] = w
-		lanes = append(lanes, &watchLane{
-			task: r.newTask(e, l, 0), bucket: bucket, prepare: e.plan.Prepare(r.workload), all: e.plan.SharedCache,
-			keep: func(c *sim.Change, key stream.Key, _ []stream.Tag) {
-				out := c.Op == sim.OpEmit || c.Op == sim.OpRelease || c.Op == sim.OpAgain
-				if !out || sim.Bucket(key) != bucket {
-					return
-				}
-				if _, ok := w.changes[key]; !ok {
-					w.keys = append(w.keys, key)
-				}
-				w.changes[key] = append(w.changes[key], watchedChange{*c, r.workload.Content(c.Tag)})
-			},
-		})
-		if l.err != nil {
-			return nil, l.err
-		}
-	}
-	feed, batch := r.feed(p), &sim.Batch{}
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		ok, err := feed.Next(batch)
-		if err != nil || !ok {
-			return seen, err
-		}
-		for _, l := range lanes {
-			l.take(batch)
-		}
-	}
-}
-
 // watchLane is a strategy that runs only to see what becomes of the keys of one bucket.
 type watchLane struct {
+	strategy, bucket int
+
+	lane    *lane
 	task    *sim.Task
-	bucket  int
 	prepare func(*stream.Row)
 	all     bool // other keys matter too
-	keep    func(*sim.Change, stream.Key, []stream.Tag)
+	seen    *watched
 }
 
-func (l *watchLane) take(b *sim.Batch) {
+// watch runs lanes and notes the changes of their keys.
+func (r *run) watch(ctx context.Context, p sim.Perturbation, wanted []watchLane) ([]*watchLane, error) {
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	lanes := make([]*watchLane, len(wanted))
+	takers := make([]taker, len(wanted))
+	for i, w := range wanted {
+		e, l := r.entries[w.strategy], &w
+		l.lane, l.seen = &lane{}, &watched{changes: map[stream.Key][]watchedChange{}}
+		defer l.lane.close()
+		l.task = r.newTask(e, l.lane, 0)
+		if l.lane.err != nil {
+			return nil, l.lane.err
+		}
+		l.prepare, l.all = e.plan.Prepare(r.workload), e.plan.SharedCache
+		lanes[i], takers[i] = l, l
+	}
+	feed := r.feed(p)
+	err := deliver(func(b *sim.Batch) (bool, error) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		return feed.Next(b)
+	}, takers)
+	for _, l := range lanes {
+		for _, changes := range l.seen.changes {
+			for i := range changes {
+				changes[i].content = r.workload.Content(changes[i].Tag)
+			}
+		}
+	}
+	return lanes, err
+}
+
+func (l *watchLane) take(b *sim.Batch) error {
 	row := 0
 	rows := func(until int) {
 		for ; row < until; row++ {
-			if l.all || l.concerns(b.Rows[row]) {
+			if l.all || l.concerns(&b.Rows[row]) {
 				l.task.Row(&b.Rows[row])
 			}
 		}
@@ -130,14 +128,30 @@ func (l *watchLane) take(b *sim.Batch) {
 		}
 	}
 	rows(len(b.Rows))
-	l.task.Take(l.keep)
+	l.task.Take(l.note)
+	return l.task.Err()
 }
 
-func (l *watchLane) concerns(row stream.Row) bool {
-	if l.prepare != nil {
-		l.prepare(&row)
+// note keeps a change of the bucket.
+func (l *watchLane) note(c *sim.Change, key stream.Key, _ []stream.Tag) {
+	out := c.Op == sim.OpEmit || c.Op == sim.OpRelease || c.Op == sim.OpAgain
+	if !out || sim.Bucket(key) != l.bucket {
+		return
 	}
-	return sim.Bucket(row.Key) == l.bucket
+	w := l.seen
+	if _, ok := w.changes[key]; !ok {
+		w.keys = append(w.keys, key)
+	}
+	w.changes[key] = append(w.changes[key], watchedChange{Change: *c})
+}
+
+func (l *watchLane) concerns(row *stream.Row) bool {
+	if l.prepare == nil {
+		return sim.Bucket(row.Key) == l.bucket
+	}
+	prepared := *row
+	l.prepare(&prepared)
+	return sim.Bucket(prepared.Key) == l.bucket
 }
 
 // firstDifference puts the two timelines of the first key that differs side by side.

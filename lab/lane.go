@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"fmt"
+
 	"deduplab/results"
 	"deduplab/sim"
 	"deduplab/strategies"
@@ -11,8 +13,10 @@ import (
 type lane struct {
 	id       string
 	measured bool
+	ended    bool
 	task     *sim.Task
-	ledger   *sim.Ledger
+	ledger   *sim.Ledger // of a replay, until its end
+	digest   sim.Digest
 	series   []results.StateSample
 	peaks    []int64 // of live keys by subtask
 	rows     []int64 // rows by subtask
@@ -73,9 +77,9 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) *sim.Task {
 }
 
 // take handles a batch.
-func (l *lane) take(b *sim.Batch) {
+func (l *lane) take(b *sim.Batch) error {
 	if l.err != nil {
-		return
+		return l.err
 	}
 	row := 0
 	for _, m := range b.Marks {
@@ -85,6 +89,13 @@ func (l *lane) take(b *sim.Batch) {
 	}
 	l.feed(b.Rows[row:])
 	l.settle()
+	if l.ended {
+		l.finish()
+	}
+	if l.err != nil {
+		return fmt.Errorf("%s: %w", l.id, l.err)
+	}
+	return nil
 }
 
 func (l *lane) feed(rows []stream.Row) {
@@ -117,7 +128,7 @@ func (l *lane) mark(m sim.Mark) {
 	case sim.EndOfInput:
 		l.task.Clock(m.At)
 		l.check()
-		l.finish()
+		l.ended = true
 	}
 }
 
@@ -142,8 +153,12 @@ func (l *lane) sample(at stream.Time) {
 	l.series = append(l.series, s)
 }
 
-// finish notes what is known only at the end.
+// finish notes what is known only at the end, and lets go of the state.
 func (l *lane) finish() {
+	l.digest = l.ledger.Digest()
+	if !l.measured {
+		l.ledger = nil
+	}
 	for i, sub := range l.task.Subtasks() {
 		l.rows[i] = sub.Rows
 		l.late += sub.LateDropped
@@ -155,6 +170,7 @@ func (l *lane) finish() {
 			l.err = err
 		}
 	}
+	l.task = nil
 }
 
 func (l *lane) close() {

@@ -89,7 +89,7 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan
 	}
 	for _, cause := range scenarios.Causes {
 		if p, ok := r.replays[cause]; ok {
-			s.Determinism = append(s.Determinism, r.compare(cause, i, l.ledger.Digest(), p.lanes[i].ledger.Digest()))
+			s.Determinism = append(s.Determinism, r.compare(cause, i, l.digest, p.lanes[i].digest))
 		}
 	}
 }

@@ -4,9 +4,11 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -158,6 +160,7 @@ func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *sur
 	from, to := r.workload.Span()
 	feed := r.feed(p)
 	result := &pass{survey: s}
+	var takers []taker
 	for _, e := range r.entries {
 		var l *lane
 		if e.plan.Refused == "" {
@@ -166,6 +169,7 @@ func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *sur
 				return nil, err
 			}
 			defer l.close()
+			takers = append(takers, l)
 		}
 		result.lanes = append(result.lanes, l)
 	}
@@ -184,7 +188,7 @@ func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *sur
 		}
 		return ok, err
 	}
-	if err := deliver(next, result.lanes); err != nil {
+	if err := deliver(next, takers); err != nil {
 		return nil, err
 	}
 	return result, nil
@@ -204,12 +208,14 @@ func (r *run) feed(p sim.Perturbation) *sim.Feed {
 	})
 }
 
-// deliver makes one batch while the lanes handle the one before.
-func deliver(next func(*sim.Batch) (bool, error), lanes []*lane) error {
+// taker handles batches.
+type taker interface{ take(*sim.Batch) error }
+
+// deliver makes one batch while the takers handle the one before.
+func deliver(next func(*sim.Batch) (bool, error), takers []taker) error {
 	batches := [2]*sim.Batch{{}, {}}
 	ok, err := next(batches[0])
 	for turn := 0; ok && err == nil; turn ^= 1 {
-		current := batches[turn]
 		made := make(chan struct{})
 		var nextOK bool
 		var nextErr error
@@ -217,38 +223,41 @@ func deliver(next func(*sim.Batch) (bool, error), lanes []*lane) error {
 			defer close(made)
 			nextOK, nextErr = next(batches[turn^1])
 		}()
-		handle(current, lanes)
+		err = handle(batches[turn], takers)
 		<-made
-		ok, err = nextOK, nextErr
-		for _, l := range lanes {
-			if l != nil && l.err != nil {
-				return fmt.Errorf("%s: %w", l.id, l.err)
-			}
-		}
+		ok, err = nextOK, errors.Join(err, nextErr)
 	}
 	return err
 }
 
-// handle gives a batch to every lane, on as many processors as there are.
-func handle(b *sim.Batch, lanes []*lane) {
+// handle gives a batch to every taker, on as many processors as there are.
+func handle(b *sim.Batch, takers []taker) error {
 	var wg sync.WaitGroup
-	work := make(chan *lane)
-	for range min(runtime.GOMAXPROCS(0), len(lanes)) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for l := range work {
-				l.take(b)
+	work := make(chan int)
+	errs := make([]error, len(takers))
+	for range min(runtime.GOMAXPROCS(0), len(takers)) {
+		wg.Go(func() {
+			for i := range work {
+				errs[i] = guarded(takers[i], b)
 			}
-		}()
+		})
 	}
-	for _, l := range lanes {
-		if l != nil {
-			work <- l
-		}
+	for i := range takers {
+		work <- i
 	}
 	close(work)
 	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// guarded turns a panic into an internal error, which a goroutine's caller could not recover.
+func guarded(t taker, b *sim.Batch) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = sim.InternalError(fmt.Sprintf("%v\n%s", p, debug.Stack()))
+		}
+	}()
+	return t.take(b)
 }
 
 // sampleInterval spreads about 240 samples over the span, at whole seconds.

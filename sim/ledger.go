@@ -401,10 +401,16 @@ func (l *Ledger) Check() error {
 		sum += n
 	}
 	if sum != l.rows || l.dispositions[Held] < 0 {
-		return fmt.Errorf("internal error: %d rows went in, but %d were accounted for: %v", l.rows, sum, l.dispositions)
+		return InternalError(fmt.Sprintf("%d rows went in, but %d were accounted for: %v", l.rows, sum, l.dispositions))
 	}
 	return nil
 }
+
+// InternalError is a fault of the lab itself, not of its input.
+type InternalError string
+
+// Error says that it is one.
+func (e InternalError) Error() string { return "internal error: " + string(e) }
 
 // Result settles the fates and fills in what the ledger knows.
 func (l *Ledger) Result(s *results.Strategy) {

@@ -100,6 +100,29 @@ func (l *LRU) Each(now stream.Time, f func(*Entry)) {
 	}
 }
 
+// WrittenAfter visits the unexpired entries written after a moment, the newest first.
+func (l *LRU) WrittenAfter(t, now stream.Time, f func(*Entry)) {
+	for id := l.entries[0].written.older; id != 0; id = l.entries[id].written.older {
+		e := &l.entries[id].Entry
+		if e.Written() <= t || l.expired(e, now) {
+			return
+		}
+		f(e)
+	}
+}
+
+// WrittenUntil visits the unexpired entries written up to and including a moment, the oldest first.
+func (l *LRU) WrittenUntil(t, now stream.Time, f func(*Entry)) {
+	l.expire(now)
+	for id := l.entries[0].written.newer; id != 0; id = l.entries[id].written.newer {
+		e := &l.entries[id].Entry
+		if e.Written() > t {
+			return
+		}
+		f(e)
+	}
+}
+
 // Len counts the unexpired entries.
 func (l *LRU) Len(now stream.Time) int {
 	l.expire(now)

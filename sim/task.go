@@ -28,6 +28,7 @@ type TaskSpec struct {
 type Task struct {
 	spec     TaskSpec
 	subtasks []subtask
+	prepared stream.Row
 }
 
 // subtask is one parallel instance. Rows wait in run until it is full or something else happens.
@@ -71,9 +72,10 @@ func subtaskOf(key stream.Key, parallelism int) int {
 // Row hands one row to the subtask of its key. It is handled at its arrival, at the latest when something else happens.
 func (t *Task) Row(row *stream.Row) {
 	s := &t.subtasks[0]
-	r := *row
+	r := &t.prepared
+	*r = *row
 	if t.spec.Prepare != nil {
-		t.spec.Prepare(&r)
+		t.spec.Prepare(r)
 	}
 	if len(t.subtasks) > 1 {
 		s = &t.subtasks[subtaskOf(r.Key, len(t.subtasks))]
@@ -82,7 +84,7 @@ func (t *Task) Row(row *stream.Row) {
 		t.flush(s)
 		t.clock(s, r.Arrival)
 	}
-	s.run = append(s.run, r)
+	s.run = append(s.run, *r)
 	if len(s.run) == cap(s.run) {
 		t.flush(s)
 	}
@@ -226,7 +228,8 @@ func (t *Task) Subtasks() []SubtaskState {
 	states := make([]SubtaskState, len(t.subtasks))
 	for i := range t.subtasks {
 		s := &t.subtasks[i]
-		states[i] = SubtaskState{Rows: s.rows, State: s.op.State(&s.ctx), Timers: s.ctx.Timers(), LateDropped: s.ctx.late}
+		states[i] = SubtaskState{Rows: s.rows, State: s.op.State(&s.ctx), Timers: s.ctx.Timers(), LateDropped: s.ctx.late,
+			Watermark: s.ctx.watermark}
 	}
 	return states
 }
@@ -237,6 +240,7 @@ type SubtaskState struct {
 	State       State
 	Timers      TimerCount
 	LateDropped int64
+	Watermark   stream.Time // what the operator knows: see Ctx.WatermarksEvery
 }
 
 // Tables visits the keyed state of all subtasks.

@@ -25,7 +25,7 @@ var _ = register(&Strategy{
 	Plan: func(args Args, job Job) Plan {
 		p := Plan{
 			Changelog: stream.InsertOnly, Operator: "StreamExecCalc", Runtime: "none", StateClass: Stateless,
-			Clock: "event time", TTL: "no state", Leaks: NoDeduplication, Language: "sql",
+			Clock: "event time", TTL: "no state", Leaks: NoDeduplication, Language: "sql", UpsertKey: NoKey,
 			New: func(*sim.Ctx) sim.Operator { return passThrough{} },
 		}
 		if main := args.Text("main"); main != "none" {
@@ -43,10 +43,7 @@ var _ = register(&Strategy{
 			}
 		}
 		p.Code = lateDLQCode(args, job, p.Code)
-		if job.Sink == Upsert {
-			p.Refused = job.noUpsertKey()
-		}
-		return p
+		return job.planned(p)
 	},
 })
 

@@ -14,9 +14,18 @@ var _ = register(&Strategy{
 	Loses: "Ordered by anything but one descending column it is declared insert-only and yet sends +U without -U " +
 		"(FLINK-40368): a consumer that trusts the planner stores both rows. Each checkpoint restarts the TTL of " +
 		"cached keys.",
-	Params: rankParams,
-	Check:  checkRank,
+	Params: append([]Param{{Name: "top", Kind: Int, Default: "1", About: "how many rows of a key: rn <= top"}},
+		rankParams...),
+	Check: func(args Args, schema stream.Schema) string {
+		if args.Int("top") > 1 {
+			return "" // a Rank whatever the order
+		}
+		return checkRank(args, schema)
+	},
 	Plan: func(args Args, job Job) Plan {
+		if top := args.Int("top"); top > 1 {
+			return topNPlan(args, job, top)
+		}
 		return rankPlan(args, job, job.rowNumber(job.orderText(args.OrderBy())))
 	},
 })
@@ -46,6 +55,7 @@ func rankPlan(args Args, job Job, query string) Plan {
 	p := Plan{
 		Changelog: job.topOneMode(insertOnly),
 		Operator:  "StreamExecRank",
+		Node:      job.rankNode(1, job.orderText(order)),
 		Runtime:   "org.apache.flink.table.runtime.operators.rank.FastTop1Function",
 		Clock:     "processing time, for the TTL",
 		TTL: "the last write to the cache (the first row or a better one), then once more from the last checkpoint " +
@@ -95,6 +105,7 @@ func (o *topOne) write(e *sim.Entry) { o.state.Put(e.Key, o.now, e.Value, e.Tag,
 
 func (o *topOne) Rows(c *sim.Ctx, rows []stream.Row) {
 	inState := o.state.Probe(rows)
+	o.cache.Foresee(o.state, len(rows))
 	for i := range rows {
 		row := &rows[i]
 		o.now = row.Arrival
@@ -120,13 +131,15 @@ func (o *topOne) Rows(c *sim.Ctx, rows []stream.Row) {
 // cached at the next one, can do without: while it is cached nobody looks at the time of its state.
 func (o *topOne) BeforeCheckpoint(c *sim.Ctx) {
 	o.now = c.Now()
-	next := o.now + c.CheckpointInterval()
-	o.cache.Each(o.now, func(e *sim.Entry) {
-		cachedUntilNext := o.ttl == 0 || e.Written()+o.ttl > next
-		if c.CheckpointInterval() == 0 || e.Written() > o.saved || !cachedUntilNext {
-			o.write(e)
-		}
-	})
+	if c.CheckpointInterval() == 0 {
+		o.cache.Each(o.now, o.write)
+		return
+	}
+	o.cache.WrittenAfter(o.saved, o.now, o.write)
+	if o.ttl > 0 {
+		expired := min(o.now+c.CheckpointInterval()-o.ttl, o.saved)
+		o.cache.WrittenUntil(expired, o.now, o.write)
+	}
 	o.saved = o.now
 }
 

@@ -27,8 +27,6 @@ var _ = register(&Strategy{
 func ToChangelog(p Plan, job Job) Plan {
 	p.Input, p.Changelog = p.Changelog, stream.InsertOnly
 	p.ToChangelog = true
-	if job.Sink == Upsert {
-		p.Refused = job.noUpsertKey()
-	}
-	return p
+	p.UpsertKey, p.Time = NoKey, PlainTime
+	return job.planned(p)
 }

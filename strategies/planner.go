@@ -25,29 +25,14 @@ func (j Job) topOneMode(insertOnly bool) stream.ChangelogMode {
 	return stream.Mode(stream.Insert, stream.UpdateBefore, stream.UpdateAfter, stream.Delete)
 }
 
-// planned fits a plan to the job's sink: an append-only sink refuses updates, an upsert sink needs no -U. flink
-// _acceptance.json.
+// planned fits a plan to the job's sink: an append-only sink refuses updates, an upsert sink needs no -U.
 func (j Job) planned(p Plan) Plan {
-	if p.Changelog == stream.InsertOnly {
-		return p
-	}
-	switch j.Sink {
-	case Append:
-		changes := "update"
-		if p.Changelog.Has(stream.Delete) {
-			changes = "update and delete"
-		}
-		p.Refused = fmt.Sprintf("the sink doesn't support consuming %s changes which is produced by node %s",
-			changes, strings.TrimPrefix(p.Operator, "StreamExec"))
-	case Upsert:
+	p.Declared = p.Changelog
+	_, _, p.Refused = Accepts(p, sinkConsumers[j.Sink])
+	if j.Sink == Upsert {
 		p.Changelog = p.Changelog.Without(stream.UpdateBefore)
 	}
 	return p
-}
-
-// noUpsertKey is the planner's reason against an upsert sink for a query without an upsert key.
-func (Job) noUpsertKey() string {
-	return "the query has no upsert key, and the sink table has a primary key: an ON CONFLICT clause is needed"
 }
 
 // firstKind is the kind of the first row of a key: +U where neither -U nor the difference to +I is wanted. flink
@@ -57,6 +42,13 @@ func (j Job) firstKind() stream.Kind {
 		return stream.UpdateAfter
 	}
 	return stream.Insert
+}
+
+// rankNode names the planner's node for a ROW_NUMBER query. Also one that becomes a Deduplicate is a Rank when the planner
+// checks who takes its changes.
+func (j Job) rankNode(top int, order string) string {
+	return fmt.Sprintf("Rank(rankType=[ROW_NUMBER], rankRange=[rankStart=1, rankEnd=%d], partitionBy=[%s], orderBy=[%s])",
+		top, strings.Join(j.keyNames(), ", "), order)
 }
 
 func perKeyUnless(ttl stream.Time) StateClass {

@@ -19,18 +19,27 @@ var _ = register(&Strategy{
 			// proctime-asc/mini-batch.
 			Changelog: job.topOneMode(!job.MiniBatch.on()),
 			Operator:  "StreamExecDeduplicate",
+			Node:      job.rankNode(1, "proc ASC"),
 			Runtime:   "org.apache.flink.table.runtime.operators.deduplicate.ProcTimeDeduplicateKeepFirstRowFunction",
 			Clock:     "processing time",
 			TTL:       "the first row; copies do not extend it",
 			Leaks:     ByTTL,
 			New: func(c *sim.Ctx) sim.Operator {
-				return &keepFirst{state: c.NewTable(ttl), entryBytes: job.keyBytes() + ttlBytes(ttl) + 1}
+				first := keepFirst{state: c.NewTable(ttl), entryBytes: job.keyBytes() + ttlBytes(ttl) + 1}
+				if job.MiniBatch.on() {
+					return job.MiniBatch.byClock(&firstOfBatch{keepFirst: first, rowBytes: job.rowBytes()})
+				}
+				return &first
 			},
 			Language: "sql",
 			Code: job.withProctime("orders") + "\n\n" + ttlOption(ttl) +
 				job.rowNumber("proc ASC"),
 		}
-		p.StateClass = perKeyUnless(ttl)
+		if job.MiniBatch.on() {
+			p.Runtime = "org.apache.flink.table.runtime.operators.deduplicate." +
+				"ProcTimeMiniBatchDeduplicateKeepFirstRowFunction"
+		}
+		p.StateClass, p.InBatches = perKeyUnless(ttl), job.MiniBatch.on()
 		return job.planned(p)
 	},
 })
@@ -57,3 +66,35 @@ func (o *keepFirst) Rows(c *sim.Ctx, rows []stream.Row) {
 }
 
 func (o *keepFirst) State(c *sim.Ctx) sim.State { return tableState(c, o.state, o.entryBytes) }
+
+// firstOfBatch is keepFirst in batches, Flink's ProcTimeMiniBatchDeduplicateKeepFirstRowFunction: of a batch it takes the
+// first row of a key, and handles that at the batch's end: flink proctime-asc/mini-batch.
+type firstOfBatch struct {
+	keepFirst
+	batch    byKey[waiting]
+	rowBytes int
+}
+
+func (o *firstOfBatch) add(c *sim.Ctx, row *stream.Row) {
+	if o.batch.get(row.Key) != nil {
+		c.Drop(row, sim.Duplicate)
+		return
+	}
+	c.Hold(row)
+	o.batch.add(row.Key, waitingRow(row))
+}
+
+func (o *firstOfBatch) finish(c *sim.Ctx, at stream.Time) {
+	o.batch.drain(func(row waiting) {
+		if o.state.Get(row.key, at) != nil {
+			c.DropHeld(row.key, row.tag, sim.Duplicate, at)
+			return
+		}
+		o.state.Put(row.key, at, 0, row.tag, 0)
+		c.ReleaseAt(at, stream.Insert, row.key, row.tag, row.since)
+	})
+}
+
+func (o *firstOfBatch) State(c *sim.Ctx) sim.State {
+	return o.batch.state(c, o.state, o.entryBytes, len(o.batch.values), o.rowBytes)
+}

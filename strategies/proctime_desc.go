@@ -17,23 +17,35 @@ var _ = register(&Strategy{
 		p := Plan{
 			Changelog: job.topOneMode(false),
 			Operator:  "StreamExecDeduplicate",
+			Node:      job.rankNode(1, "proc DESC"),
 			Runtime:   "org.apache.flink.table.runtime.operators.deduplicate.ProcTimeDeduplicateKeepLastRowFunction",
 			Clock:     "processing time",
 			TTL:       "the last row of the key",
 			Leaks:     ByTTL,
 			New: func(c *sim.Ctx) sim.Operator {
-				if job.Sink == Upsert && job.InsertInsensitive {
-					return allUpdates{}
-				}
-				return &keepLastArrived{
+				stateless := job.Sink == Upsert && job.InsertInsensitive
+				last := keepLastArrived{
 					state: c.NewTable(ttl), ttl: ttl, entryBytes: job.keyBytes() + ttlBytes(ttl) + job.rowBytes(),
 				}
+				switch {
+				case job.MiniBatch.on():
+					return job.MiniBatch.byClock(&lastOfBatch{
+						keepLastArrived: last, allUpdates: stateless, rowBytes: job.rowBytes(),
+					})
+				case stateless:
+					return allUpdates{}
+				}
+				return &last
 			},
 			Language: "sql",
 			Code: job.withProctime("orders") + "\n\n" + ttlOption(ttl) +
 				job.rowNumber("proc DESC"),
 		}
-		p.StateClass = perKeyUnless(ttl)
+		if job.MiniBatch.on() {
+			p.Runtime = "org.apache.flink.table.runtime.operators.deduplicate." +
+				"ProcTimeMiniBatchDeduplicateKeepLastRowFunction"
+		}
+		p.StateClass, p.InBatches = perKeyUnless(ttl), job.MiniBatch.on()
 		return job.planned(p)
 	},
 })
@@ -60,15 +72,19 @@ func (o *keepLastArrived) Rows(c *sim.Ctx, rows []stream.Row) {
 		case before == nil:
 			last.Put(i, content, row.Tag, 0)
 			c.Emit(stream.Insert, row)
-		case o.ttl == 0 && before.Value == content && !before.Has(updated):
-			// Without a TTL an equal row is swallowed: flink proctime-desc/in-order-dup; with one it is an update that
-			// restarts the TTL: proctime-desc/ttl-chain.
+		case o.swallows(before, content):
 			c.Drop(row, sim.Duplicate)
 		default:
 			c.Update(before.Tag, before.Written(), row)
 			last.Put(i, content, row.Tag, updated)
 		}
 	}
+}
+
+// swallows reports whether a row is dropped as equal to the last one. Without a TTL it is: flink
+// proctime-desc/in-order-dup; with one it is an update that restarts the TTL: proctime-desc/ttl-chain.
+func (o *keepLastArrived) swallows(before *sim.Entry, content int64) bool {
+	return o.ttl == 0 && before.Value == content && !before.Has(updated)
 }
 
 func (o *keepLastArrived) State(c *sim.Ctx) sim.State { return tableState(c, o.state, o.entryBytes) }
@@ -84,3 +100,47 @@ func (allUpdates) Rows(c *sim.Ctx, rows []stream.Row) {
 }
 
 func (allUpdates) State(*sim.Ctx) sim.State { return sim.State{} }
+
+// lastOfBatch is keepLastArrived in batches, Flink's ProcTimeMiniBatchDeduplicateKeepLastRowFunction: of a batch it takes
+// the last row of a key, and handles that at the batch's end: flink proctime-desc/mini-batch.
+type lastOfBatch struct {
+	keepLastArrived
+	batch      byKey[waiting]
+	allUpdates bool // see there
+	rowBytes   int
+}
+
+func (o *lastOfBatch) add(c *sim.Ctx, row *stream.Row) {
+	c.Hold(row)
+	if earlier := o.batch.get(row.Key); earlier != nil {
+		c.DropHeld(row.Key, earlier.tag, sim.Replaced, row.Arrival)
+		*earlier = waitingRow(row)
+		return
+	}
+	o.batch.add(row.Key, waitingRow(row))
+}
+
+func (o *lastOfBatch) finish(c *sim.Ctx, at stream.Time) {
+	o.batch.drain(func(row waiting) {
+		if o.allUpdates {
+			c.ReleaseAt(at, stream.UpdateAfter, row.key, row.tag, stream.NullTime)
+			return
+		}
+		before := o.state.Get(row.key, at)
+		content := int64(c.Records.Content(row.tag))
+		switch {
+		case before == nil:
+			o.state.Put(row.key, at, content, row.tag, 0)
+			c.ReleaseAt(at, stream.Insert, row.key, row.tag, row.since)
+		case o.swallows(before, content):
+			c.DropHeld(row.key, row.tag, sim.Duplicate, at)
+		default:
+			c.ReleaseUpdate(at, row.key, before.Tag, before.Written(), row.tag)
+			o.state.Put(row.key, at, content, row.tag, updated)
+		}
+	})
+}
+
+func (o *lastOfBatch) State(c *sim.Ctx) sim.State {
+	return o.batch.state(c, o.state, o.entryBytes, len(o.batch.values), o.rowBytes)
+}

@@ -31,10 +31,8 @@ var _ = register(&Strategy{
 			Code:     ptfCode(job, ttl),
 		}
 		p.StateClass = perKeyUnless(ttl)
-		if job.Sink == Upsert {
-			p.Refused = job.noUpsertKey()
-		}
-		return p
+		p.UpsertKey, p.Time = NoKey, PlainTime
+		return job.planned(p)
 	},
 })
 

@@ -17,11 +17,15 @@ var _ = register(&Strategy{
 		p := Plan{
 			Changelog: job.topOneMode(!job.MiniBatch.on()),
 			Operator:  "StreamExecDeduplicate",
+			Node:      job.rankNode(1, "ROWTIME "+job.eventName()+" ASC"),
 			Runtime:   "org.apache.flink.table.runtime.operators.deduplicate.RowTimeDeduplicateKeepFirstRowFunction",
 			Clock:     "event time",
 			TTL:       "the emission; copies do not extend it, and the waiting row has none",
 			Leaks:     ByTTL,
 			New: func(c *sim.Ctx) sim.Operator {
+				if job.MiniBatch.on() {
+					return job.MiniBatch.byWatermark(c, newKeepByTime(c, ttl, job).inBatches(job))
+				}
 				return &keepEarliest{
 					state:        c.NewTable(ttl),
 					waitingBytes: job.keyBytes() + job.rowBytes(),
@@ -33,7 +37,16 @@ var _ = register(&Strategy{
 			Code: job.ddl("orders") + "\n\n" + ttlOption(ttl) +
 				job.rowNumber(job.eventName()+" ASC"),
 		}
-		p.StateClass = perKeyUnless(ttl)
+		if job.MiniBatch.on() {
+			// It drops no late row and corrects its result when an earlier row comes: flink rowtime-asc/mini-batch.
+			p.Runtime = job.rowtimeRuntime(p.Runtime)
+			p.Promise, p.Order = FirstByOrder, []OrderBy{{Column: job.Schema.Event}}
+			p.TTL = "the last batch with a row of the key"
+			if job.MiniBatch.Compact {
+				p.TTL = "the last batch with an earlier row of the key"
+			}
+		}
+		p.StateClass, p.InBatches = perKeyUnless(ttl), job.MiniBatch.on()
 		return job.planned(p)
 	},
 })

@@ -17,22 +17,26 @@ var _ = register(&Strategy{
 		p := Plan{
 			Changelog: job.topOneMode(false),
 			Operator:  "StreamExecDeduplicate",
+			Node:      job.rankNode(1, "ROWTIME "+job.eventName()+" DESC"),
 			Runtime:   "org.apache.flink.table.runtime.operators.deduplicate.RowTimeDeduplicateFunction",
 			Clock:     "event time to compare, no watermark",
 			TTL:       "the last row that was not older; older rows do not extend it",
 			Leaks:     ByTTL,
 			Promise:   LastByEvent,
 			New: func(c *sim.Ctx) sim.Operator {
-				return &keepByTime{
-					state: c.NewTable(ttl), last: true, first: job.firstKind(),
-					entryBytes: job.keyBytes() + ttlBytes(ttl) + job.rowBytes(),
+				last := newKeepByTime(c, ttl, job)
+				last.last = true
+				if job.MiniBatch.on() {
+					return job.MiniBatch.byWatermark(c, last.inBatches(job))
 				}
+				return last
 			},
 			Language: "sql",
 			Code: job.ddl("orders") + "\n\n" + ttlOption(ttl) +
 				job.rowNumber(job.eventName()+" DESC"),
 		}
-		p.StateClass = perKeyUnless(ttl)
+		p.Runtime = job.rowtimeRuntime(p.Runtime)
+		p.StateClass, p.InBatches = perKeyUnless(ttl), job.MiniBatch.on()
 		return job.planned(p)
 	},
 })
@@ -46,6 +50,12 @@ type keepByTime struct {
 	last       bool        // keep the last row, not the first
 	first      stream.Kind // kind of the first row of a key
 	entryBytes int
+}
+
+func newKeepByTime(c *sim.Ctx, ttl stream.Time, job Job) *keepByTime {
+	return &keepByTime{
+		state: c.NewTable(ttl), first: job.firstKind(), entryBytes: job.keyBytes() + ttlBytes(ttl) + job.rowBytes(),
+	}
 }
 
 func (o *keepByTime) Rows(c *sim.Ctx, rows []stream.Row) {

@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"fmt"
+	"strings"
 
 	"deduplab/sim"
 	"deduplab/stream"
@@ -13,21 +14,32 @@ var _ = register(&Strategy{
 	About:  "SELECT DISTINCT over the whole row: removes exact copies only",
 	Loses: "It lets through every copy that differs in any column, and with a TTL sends -U/+U for each exact copy to " +
 		"keep downstream state alive.",
-	Params: []Param{ttlParam, hintParam},
+	Params: []Param{ttlParam, hintParam, phasesParam},
 	Plan: func(args Args, job Job) Plan {
-		p := distinctPlan(args, job, job.allColumns(), job.rowBytes())
-		p.Key, p.Leaks = ByRow, ByContent
-		if job.Sink == Upsert {
-			// flink _acceptance.json, select-distinct into upsert-sink
-			p.Refused = "the query has an upsert key that differs from the primary key of the sink table; " +
-				"an ON CONFLICT clause is needed"
-		}
-		return p
+		p := groupPlan(args, job, job.rowBytes(), nil)
+		p.Code = distinctCode(args, job, job.allColumns())
+		p.Key, p.Leaks, p.UpsertKey = ByRow, ByContent, WholeRowKey
+		p.Node, p.Time = "GroupAggregate(groupBy=["+job.allColumns()+"])", Materialized
+		return job.planned(p)
 	},
 })
 
-// distinctPlan plans SELECT DISTINCT of some columns: a GroupAggregate without aggregates.
-func distinctPlan(args Args, job Job, columns string, keyBytes int) Plan {
+func distinctCode(args Args, job Job, columns string) string {
+	return job.ddl("orders") + "\n\n" + job.groupOptions(args) +
+		fmt.Sprintf("SELECT %sDISTINCT %s\nFROM orders;", hintText(args), columns)
+}
+
+// groupOptions renders the options of a GROUP BY.
+func (j Job) groupOptions(args Args) string {
+	if !j.MiniBatch.on() || args.Text("phases") == "two" {
+		return ttlOption(args.Duration("ttl"))
+	}
+	return onePhaseOption + ttlOption(args.Duration("ttl"))
+}
+
+// groupPlan plans a GROUP BY: SELECT DISTINCT is one without aggregates.
+func groupPlan(args Args, job Job, keyBytes int, replaces replaces) Plan {
+	const packageName = "org.apache.flink.table.runtime.operators.aggregate."
 	ttl := args.Duration("ttl")
 	if hint := args.Duration("hint"); hint > 0 {
 		// The STATE_TTL hint wins over table.exec.state.ttl: flink select-distinct/state-ttl-hint-over-config.
@@ -37,50 +49,83 @@ func distinctPlan(args Args, job Job, columns string, keyBytes int) Plan {
 		// Declared updating with or without a TTL.
 		Changelog: stream.Mode(stream.Insert, stream.UpdateBefore, stream.UpdateAfter),
 		Operator:  "StreamExecGroupAggregate",
-		Runtime:   "org.apache.flink.table.runtime.operators.aggregate.GroupAggFunction",
+		Runtime:   packageName + "GroupAggFunction",
+		Node:      "GroupAggregate(groupBy=[" + strings.Join(job.keyNames(), ", ") + "])",
 		Clock:     "none",
 		TTL:       "the last copy: each one extends it, so a key seen often enough never expires",
 		Leaks:     ByTTL,
 		New: func(c *sim.Ctx) sim.Operator {
-			return &distinct{state: c.NewTable(ttl), ttl: ttl, entryBytes: keyBytes + ttlBytes(ttl)}
+			o := &groupAggregate{
+				state: c.NewTable(ttl), ttl: ttl, replaces: replaces, entryBytes: keyBytes + ttlBytes(ttl),
+			}
+			switch {
+			case !job.MiniBatch.on():
+				return o
+			case args.Text("phases") == "one":
+				return job.MiniBatch.byClock(&batchAggregate{groupAggregate: *o, keyBytes: keyBytes})
+			}
+			return newTwoPhaseAggregate(c, job.MiniBatch, *o, keyBytes)
 		},
 		Language: "sql",
-		Code: job.ddl("orders") + "\n\n" + ttlOption(args.Duration("ttl")) +
-			fmt.Sprintf("SELECT %sDISTINCT %s\nFROM orders;", hintText(args), columns),
 	}
-	p.StateClass = perKeyUnless(ttl)
-	return job.planned(p)
+	switch {
+	case !job.MiniBatch.on():
+	case args.Text("phases") == "one":
+		p.Runtime = packageName + "MiniBatchGroupAggFunction"
+	default:
+		p.Operator = "StreamExecLocalGroupAggregate, StreamExecGlobalGroupAggregate"
+		p.Runtime = packageName + "MiniBatchGlobalGroupAggFunction"
+	}
+	p.StateClass, p.InBatches = perKeyUnless(ttl), job.MiniBatch.on()
+	return p
 }
 
-// distinct is Flink's GroupAggFunction without aggregates. Without a TTL a copy changes nothing; with one every copy
-// sends -U/+U of the row that stands, and restarts the TTL: flink select-distinct-key/retract-ttl-chain.
-type distinct struct {
+// replaces reports whether a later row takes the place of the one that stands for its group. Nil: never.
+type replaces func(records stream.Records, stands, later stream.Tag) bool
+
+func (r replaces) does(records stream.Records, stands, later stream.Tag) bool {
+	return r != nil && r(records, stands, later)
+}
+
+// groupAggregate is Flink's GroupAggFunction, for aggregates that one row stands for. Without a TTL a row that changes
+// nothing sends nothing; with one every row sends -U/+U of what stands, and restarts the TTL: flink
+// select-distinct-key/retract-ttl-chain, select-distinct-key/group-by-min-hint.
+type groupAggregate struct {
 	sim.Base
 	state      *sim.Table
 	ttl        stream.Time
+	replaces   replaces
 	entryBytes int
 }
 
-func (o *distinct) Rows(c *sim.Ctx, rows []stream.Row) {
+func (o *groupAggregate) Rows(c *sim.Ctx, rows []stream.Row) {
 	seen := o.state.Probe(rows)
 	for i := range rows {
 		row := &rows[i]
 		before := seen.Get(i)
-		if before == nil {
+		switch {
+		case before == nil:
 			seen.Put(i, 0, row.Tag, 0)
 			c.Emit(stream.Insert, row)
-			continue
-		}
-		c.Drop(row, sim.Duplicate)
-		if o.ttl > 0 {
-			tag, since := before.Tag, before.Written()
-			if c.UpdateBefore() {
-				c.Again(stream.UpdateBefore, row.Key, tag, since, row.Arrival)
+		case o.replaces.does(c.Records, before.Tag, row.Tag):
+			c.Update(before.Tag, before.Written(), row)
+			seen.Put(i, 0, row.Tag, 0)
+		default:
+			c.Drop(row, sim.Duplicate)
+			if tag := before.Tag; o.ttl > 0 {
+				o.keepAlive(c, before, row.Arrival)
+				seen.Put(i, 0, tag, 0)
 			}
-			c.Again(stream.UpdateAfter, row.Key, tag, since, row.Arrival)
-			seen.Put(i, 0, tag, 0)
 		}
 	}
 }
 
-func (o *distinct) State(c *sim.Ctx) sim.State { return tableState(c, o.state, o.entryBytes) }
+// keepAlive sends what stands once more.
+func (o *groupAggregate) keepAlive(c *sim.Ctx, e *sim.Entry, at stream.Time) {
+	if c.UpdateBefore() {
+		c.Again(stream.UpdateBefore, e.Key, e.Tag, e.Written(), at)
+	}
+	c.Again(stream.UpdateAfter, e.Key, e.Tag, e.Written(), at)
+}
+
+func (o *groupAggregate) State(c *sim.Ctx) sim.State { return tableState(c, o.state, o.entryBytes) }

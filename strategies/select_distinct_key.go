@@ -8,10 +8,11 @@ var _ = register(&Strategy{
 	About:  "SELECT DISTINCT over the key columns: which keys there are, without their rows",
 	Loses: "It keeps the key and throws the other columns away, and with a TTL sends -U/+U for each copy to keep " +
 		"downstream state alive.",
-	Params: []Param{ttlParam, hintParam},
+	Params: []Param{ttlParam, hintParam, phasesParam},
 	Plan: func(args Args, job Job) Plan {
-		p := distinctPlan(args, job, strings.Join(job.keyNames(), ", "), job.keyBytes())
+		p := groupPlan(args, job, job.keyBytes(), nil)
+		p.Code = distinctCode(args, job, strings.Join(job.keyNames(), ", "))
 		p.Output = KeyOnly
-		return p
+		return job.planned(p)
 	},
 })

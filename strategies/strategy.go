@@ -78,12 +78,19 @@ type Plan struct {
 	TTL        string // what its TTL counts from, and what refreshes it
 	// Refused is the planner's reason not to feed this sink; empty where it does.
 	Refused string
+	// Declared is the mode for a consumer that takes all changes; Node, UpsertKey and Time are what else decides which
+	// consumers take the query: see Accepts.
+	Declared  stream.ChangelogMode
+	Node      string
+	UpsertKey UpsertKey
+	Time      TimeColumn
 
 	// Key says what the operator groups by; Order fills Row.Order.
 	Key   KeyBy
 	Order []OrderBy
-	// Outputs names what the result's rows hold.
+	// Output names what the result's rows hold; Column is the column of KeyAndColumn.
 	Output Output
+	Column int
 	// ToChangelog turns every change of Input into an inserted row with an op column.
 	ToChangelog bool
 	Input       stream.ChangelogMode
@@ -92,6 +99,8 @@ type Plan struct {
 	Timer, Window stream.Time
 	// Promise is the version of an event that the strategy promises to end with.
 	Promise Promise
+	// InBatches says that rows wait for the end of a batch, in which the engine's order of keys is that of a hash map.
+	InBatches bool
 	// SharedCache says that what becomes of a key also depends on the rows of other keys, beside the watermark.
 	SharedCache bool
 	// New makes one parallel instance of the operator.
@@ -115,10 +124,11 @@ type Output uint8
 
 // The outputs.
 const (
-	WholeRow  Output = iota
-	KeyOnly          // the key columns
-	Windowed         // window_start, window_end, then the row
-	DropEvent        // the row without its event-time column, as the article's TO_CHANGELOG query
+	WholeRow     Output = iota
+	KeyOnly             // the key columns
+	Windowed            // window_start, window_end, then the row
+	DropEvent           // the row without its event-time column, as the article's TO_CHANGELOG query
+	KeyAndColumn        // the key columns and one more
 )
 
 // Leak is the way in which copies come through a strategy.
@@ -183,6 +193,7 @@ const (
 	Bool                      // true or false
 	Enum                      // one of Values
 	Order                     // columns with a direction, such as "price asc, order_id desc"
+	Column                    // the name of a column
 )
 
 // Args are the parameters of one strategy in a scenario, as written or by default.
@@ -294,12 +305,24 @@ func (a *Args) set(p Param, value string, schema stream.Schema) string {
 			return fmt.Sprintf("%q is not one of %s%s", value, strings.Join(p.Values, ", "),
 				stream.DidYouMean(value, p.Values))
 		}
+	case Column:
+		if schema.Index(value) < 0 {
+			return unknownColumn(value, schema)
+		}
 	case Order:
 		order, fault := parseOrder(value, schema)
 		a.order = order
 		return fault
 	}
 	return ""
+}
+
+func unknownColumn(name string, schema stream.Schema) string {
+	names := make([]string, len(schema.Columns))
+	for i, c := range schema.Columns {
+		names[i] = c.Name
+	}
+	return fmt.Sprintf("no column %q%s; there are %s", name, stream.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 func parseOrder(text string, schema stream.Schema) ([]OrderBy, string) {
@@ -311,12 +334,7 @@ func parseOrder(text string, schema stream.Schema) ([]OrderBy, string) {
 		}
 		column := schema.Index(words[0])
 		if column < 0 {
-			names := make([]string, len(schema.Columns))
-			for i, c := range schema.Columns {
-				names[i] = c.Name
-			}
-			return nil, fmt.Sprintf("no column %q%s; there are %s",
-				words[0], stream.DidYouMean(words[0], names), strings.Join(names, ", "))
+			return nil, unknownColumn(words[0], schema)
 		}
 		by := OrderBy{Column: column}
 		if len(words) == 2 {

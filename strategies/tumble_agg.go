@@ -18,22 +18,26 @@ var _ = register(&Strategy{
 	Check:  checkSize,
 	Plan: func(args Args, job Job) Plan {
 		p := windowPlan(args, job, "StreamExecWindowAggregate", minimumOf(job.Schema))
+		p.Time = Materialized
 		p.Code = tumbleAggCode(args, job)
 		if args.Text("phases") == "two" {
 			p.Operator = "StreamExecLocalWindowAggregate, StreamExecGlobalWindowAggregate"
 			size := args.Duration("size")
 			p.New = func(c *sim.Ctx) sim.Operator {
 				return &twoPhaseWindow{
-					window: *newWindow(size, minimumOf(job.Schema), job), local: make([]localBuffer, c.Readers()),
+					window: *newWindow(c, size, minimumOf(job.Schema), job), local: make([]localBuffer, c.Readers()),
 				}
 			}
 		}
-		return p
+		return job.planned(p)
 	},
 })
 
+const onePhaseOption = "SET 'table.optimizer.agg-phase-strategy' = 'ONE_PHASE';\n\n"
+
 var phasesParam = Param{Name: "phases", Kind: Enum, Values: []string{"two", "one"}, Default: "two",
-	About: "table.optimizer.agg-phase-strategy: pre-aggregate at the source (two) or not"}
+	About: "table.optimizer.agg-phase-strategy: pre-aggregate at the source (two) or not; a GROUP BY without a window " +
+		"does so with mini-batch only"}
 
 // minimumOf merges by taking the minimum of each column by itself, so that the result may be none of the rows: flink
 // tumble-agg/ties. MIN leaves NULL out: tumble-agg/null-value.
@@ -164,7 +168,7 @@ func tumbleAggCode(args Args, job Job) string {
 	var b strings.Builder
 	b.WriteString(job.ddl("orders") + "\n\n")
 	if args.Text("phases") == "one" {
-		b.WriteString("SET 'table.optimizer.agg-phase-strategy' = 'ONE_PHASE';\n\n")
+		b.WriteString(onePhaseOption)
 	}
 	keys := strings.Join(job.keyNames(), ", ")
 	fmt.Fprintf(&b, "SELECT window_start, window_end, %s", keys)

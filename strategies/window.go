@@ -189,8 +189,9 @@ func (o *window) distinctKeys() int {
 // windowPlan fills in what all windowed strategies declare.
 func windowPlan(args Args, job Job, operator string, m merge) Plan {
 	size := args.Duration("size")
-	p := Plan{
+	return Plan{
 		Changelog:  stream.InsertOnly,
+		UpsertKey:  NoKey,
 		Operator:   operator,
 		Runtime:    "org.apache.flink.table.runtime.operators.window.tvf.common.WindowAggOperator",
 		StateClass: TimeBounded,
@@ -200,15 +201,15 @@ func windowPlan(args Args, job Job, operator string, m merge) Plan {
 		Window:     size,
 		Output:     Windowed,
 		Language:   "sql",
-		New:        func(*sim.Ctx) sim.Operator { return newWindow(size, m, job) },
+		New:        func(c *sim.Ctx) sim.Operator { return newWindow(c, size, m, job) },
 	}
-	if job.Sink == Upsert {
-		p.Refused = job.noUpsertKey()
-	}
-	return p
 }
 
-func newWindow(size stream.Time, m merge, job Job) *window {
+func newWindow(c *sim.Ctx, size stream.Time, m merge, job Job) *window {
+	if job.MiniBatch.on() {
+		// Windows do not batch, but they get their watermarks through the assigner: flink window-dedup/mini-batch.
+		c.WatermarksEvery(job.MiniBatch.Latency)
+	}
 	return &window{
 		size: size, merge: m, buffer: newGroups(), state: newGroups(),
 		groupBytes: job.keyBytes() + 8 + job.rowBytes(), timerBytes: job.timerBytes() + 8,

@@ -26,7 +26,7 @@ var _ = register(&Strategy{
 		p := windowPlan(args, job, "StreamExecWindowDeduplicate", m)
 		p.Promise = promise
 		p.Code = job.windowRowNumber(args.Duration("size"), job.eventName()+" "+order)
-		return p
+		return job.planned(p)
 	},
 })
 

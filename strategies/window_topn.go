@@ -28,9 +28,9 @@ var _ = register(&Strategy{
 			return stands, later.tag, sim.Duplicate
 		}
 		p := windowPlan(args, job, "StreamExecWindowRank", m)
-		p.Refused = "" // a window rank has an upsert key: flink _acceptance.json
+		p.UpsertKey = SinkKey // unlike window-dedup: flink _acceptance.json
 		p.Order, p.Promise = args.OrderBy(), FirstByOrder
 		p.Code = job.windowRowNumber(args.Duration("size"), job.orderText(args.OrderBy()))
-		return p
+		return job.planned(p)
 	},
 })

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"deduplab/sim"
 )
 
 // The exit codes.
@@ -34,6 +36,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	var failed failure
+	var internal sim.InternalError
 	switch {
 	case err == nil:
 		return exitFine
@@ -47,6 +50,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		return failed.code
 	}
 	fmt.Fprintf(stderr, "lab: %v\n", err)
+	if errors.As(err, &internal) {
+		return exitInternal
+	}
 	return exitInvalid
 }
 
