@@ -8,27 +8,24 @@ import (
 )
 
 // Rows implements Workload.
-func (g *generator) Rows(number uint64) []stream.Tag {
+func (g *generator) Rows(to []stream.Tag, number uint64) []stream.Tag {
+	var room [4]sending
 	e := g.timeline.event(number)
-	sendings := g.sendings(nil, e, g.partition(e.draw))
-	order := make([]int, len(sendings))
-	for i := range order {
-		order[i] = i
+	sendings := g.sendings(room[:0], e, g.partition(e.draw))
+	first := len(to)
+	for i, s := range sendings {
+		to = append(to, stream.NewTag(number, s.origin, i))
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sendings[a].arrival, sendings[b].arrival) })
-	tags := make([]stream.Tag, len(sendings))
-	for i, copy := range order {
-		tags[i] = stream.NewTag(number, sendings[copy].origin, copy)
-	}
-	return tags
+	slices.SortStableFunc(to[first:], func(a, b stream.Tag) int {
+		return cmp.Compare(sendings[a.Copy()].arrival, sendings[b.Copy()].arrival)
+	})
+	return to
 }
 
 // Rows implements Workload.
-func (t *trace) Rows(event uint64) []stream.Tag {
-	rows := t.byEvent[t.starts[event]:t.starts[event+1]]
-	tags := make([]stream.Tag, len(rows))
-	for i, row := range rows {
-		tags[i] = t.rows[row].Tag
+func (t *trace) Rows(to []stream.Tag, event uint64) []stream.Tag {
+	for _, row := range t.byEvent[t.starts[event]:t.starts[event+1]] {
+		to = append(to, t.rows[row].Tag)
 	}
-	return tags
+	return to
 }

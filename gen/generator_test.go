@@ -150,7 +150,7 @@ func checkLookups(t interface {
 		if _, ok := firsts[event]; !ok {
 			t.Errorf("event %d is missing: numbers are not dense", event)
 		}
-		if got := work.Rows(event); !slices.Equal(got, tags[event]) {
+		if got := work.Rows(nil, event); !slices.Equal(got, tags[event]) {
 			t.Errorf("event %d: Rows are %x, but %x arrived", event, got, tags[event])
 		}
 	}

@@ -49,7 +49,7 @@ func causeOf(plan strategies.Plan, args strategies.Args, w gen.Workload) func(si
 // siblings are the rows of the leaked row's event that arrived before it and are of a kind, in order of arrival.
 func siblings(w gen.Workload, leak sim.Leak, kind func(stream.Tag) bool) []stream.Tag {
 	var earlier []stream.Tag
-	for _, tag := range w.Rows(leak.Tag.Event()) {
+	for _, tag := range w.Rows(nil, leak.Tag.Event()) {
 		if tag == leak.Tag {
 			break
 		}
@@ -78,8 +78,10 @@ func promised(plan strategies.Plan, version string, w gen.Workload) func(stream.
 
 // best tells the rows before which no other row of their event comes.
 func best(w gen.Workload, before func(a, b stream.Tag) bool) func(stream.Tag) bool {
+	var rows []stream.Tag
 	return func(tag stream.Tag) bool {
-		for _, other := range w.Rows(tag.Event()) {
+		rows = w.Rows(rows[:0], tag.Event())
+		for _, other := range rows {
 			if other != tag && before(other, tag) {
 				return false
 			}

@@ -111,7 +111,7 @@ func drawScenario(t *rapid.T) string {
 	for _, name := range []string{"nontime", "nontime-to-changelog", "window-topn"} {
 		text = strings.ReplaceAll(text, "- "+name+": {", "- "+name+": {order_by: [p desc, n], ")
 	}
-	return text
+	return strings.ReplaceAll(text, "- group-by-min: {", "- group-by-min: {column: p, ")
 }
 
 // drawer writes a scenario piece by piece.

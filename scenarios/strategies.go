@@ -64,7 +64,7 @@ func (l *loader) params(n *node, s *strategies.Strategy) strategies.Args {
 		switch {
 		case v != nil && l.faulty(v):
 			continue
-		case i >= 0 && s.Params[i].Kind == strategies.Order && !l.columnsKnown:
+		case i >= 0 && s.Params[i].NamesColumns() && !l.columnsKnown:
 			continue
 		case i >= 0 && v != nil:
 			at = v.at

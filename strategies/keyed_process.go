@@ -28,6 +28,7 @@ var _ = register(&Strategy{
 		everyEvent := args.Text("timer_on") == "every"
 		p := Plan{
 			Changelog:  stream.InsertOnly,
+			Declared:   stream.InsertOnly,
 			Operator:   "KeyedProcess",
 			Runtime:    "org.apache.flink.streaming.api.operators.KeyedProcessOperator",
 			StateClass: perKeyUnless(max(ttl, timer)),

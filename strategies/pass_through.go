@@ -14,7 +14,9 @@ var _ = register(&Strategy{
 	Loses:  "It loses nothing and lets every copy through.",
 	Plan: func(_ Args, job Job) Plan {
 		return Plan{
-			Changelog: stream.InsertOnly, Operator: "StreamExecCalc", Runtime: "none",
+			// The floor runs into every sink, though an upsert sink would want an ON CONFLICT clause for it.
+			Changelog: stream.InsertOnly, Declared: stream.InsertOnly, UpsertKey: NoKey,
+			Operator: "StreamExecCalc", Runtime: "none",
 			StateClass: Stateless, Clock: "none", TTL: "no state",
 			Leaks:    NoDeduplication,
 			New:      func(*sim.Ctx) sim.Operator { return passThrough{} },

@@ -15,7 +15,7 @@ var _ = register(&Strategy{
 	Loses:  "It loses nothing and lets every copy through: the planner believes the key, and no operator enforces it.",
 	Plan: func(_ Args, job Job) Plan {
 		key := fmt.Sprintf("  PRIMARY KEY (%s) NOT ENFORCED", strings.Join(job.keyNames(), ", "))
-		return Plan{
+		return job.planned(Plan{
 			// flink pk-not-enforced/append, /retract and /upsert: nothing is removed, into any sink.
 			Changelog: stream.InsertOnly, Operator: "StreamExecCalc", Runtime: "none",
 			StateClass: Stateless, Clock: "none", TTL: "no state",
@@ -23,6 +23,6 @@ var _ = register(&Strategy{
 			New:      func(*sim.Ctx) sim.Operator { return passThrough{} },
 			Language: "sql",
 			Code:     job.ddl("orders", key) + "\n\n" + fmt.Sprintf("SELECT %s FROM orders;", job.columns("")),
-		}
+		})
 	},
 })

@@ -196,6 +196,9 @@ const (
 	Column                    // the name of a column
 )
 
+// NamesColumns reports whether the parameter's value is checked against the columns of the workload.
+func (p Param) NamesColumns() bool { return p.Kind == Order || p.Kind == Column }
+
 // Args are the parameters of one strategy in a scenario, as written or by default.
 type Args struct {
 	text  map[string]string

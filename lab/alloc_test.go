@@ -1,0 +1,92 @@
+package lab
+
+import (
+	"runtime"
+	"testing"
+
+	"deduplab/gen"
+	"deduplab/scenarios"
+	"deduplab/sim"
+	"deduplab/strategies"
+	"deduplab/stream"
+)
+
+// TestNoAllocationPerRow runs strategies until their TTL has run out several times over, and then counts what a row
+// still allocates.
+func TestNoAllocationPerRow(t *testing.T) {
+	workload, err := gen.New(gen.Spec{
+		Start: 1_767_225_600_000, Duration: 20_000, Rate: 20_000,
+		Fields:    []gen.Field{{Name: "order_id", UUID: true}, {Name: "price", Decimal: &[2]int64{200, 50_000}}},
+		Key:       []string{"order_id"},
+		EventTime: gen.EventTime{Field: "created_at"}, Partitions: 1,
+		Duplicates: []gen.Duplicate{{Origin: "copy", Rate: 0.004, Delay: gen.Delay{Kind: gen.Uniform, High: 1000}}},
+	}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		params map[string]string
+	}{
+		{"proctime-asc", map[string]string{"ttl": "2s"}},
+		{"ptf", map[string]string{"ttl": "2s"}},
+		{"rowtime-asc", map[string]string{"ttl": "2s"}},
+		{"rowtime-desc", map[string]string{"ttl": "2s"}},
+		{"proctime-desc", map[string]string{"ttl": "2s"}},
+		{"select-distinct-key", map[string]string{"ttl": "2s"}},
+		{"nontime", map[string]string{"ttl": "2s", "order_by": "price asc"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if perRow := allocations(t, workload, c.name, c.params); perRow > 0.01 {
+				t.Errorf("%.3f allocations a row in steady state, want none", perRow)
+			}
+		})
+	}
+}
+
+// allocations returns how often a row of the second half of the workload allocates, the feed left out.
+func allocations(t *testing.T, w gen.Workload, name string, params map[string]string) float64 {
+	strategy, err := strategies.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args, faults := strategy.Resolve(params, w.Schema())
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	r := &run{workload: w, scenario: &scenarios.Scenario{Job: scenarios.Job{
+		Parallelism: 1, Watermark: scenarios.Watermark{Delay: 100, Interval: 200},
+		Checkpoint: scenarios.Checkpoint{Interval: 1000, Delivery: "exactly-once"},
+	}}}
+	plan := strategy.Plan(args, strategies.Job{Schema: w.Schema()})
+	l, err := r.newLane(entry{scenarios.Entry{ID: name, Strategy: strategy, Args: args}, plan}, 1000, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := w.Span()
+	feed, batch := r.feed(sim.Perturbation{}), &sim.Batch{}
+	rows, mallocs := 0, uint64(0)
+	for {
+		ok, err := feed.Next(batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			return float64(mallocs) / float64(rows)
+		}
+		before := mallocCount()
+		if err := l.take(batch); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(batch.Rows); n > 0 && batch.Rows[0].Arrival > from+stream.Time(to-from)/2 {
+			rows += n
+			mallocs += mallocCount() - before
+		}
+	}
+}
+
+func mallocCount() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Mallocs
+}
