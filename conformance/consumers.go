@@ -41,6 +41,7 @@ type behind struct {
 	join     *downstream.IntervalJoin
 	columns  []stream.Column // of its output
 	handed   []int           // the columns that it is handed
+	batches  bool            // it waits for the end of batches
 	shipment []stream.Column // of the join's other input
 }
 
@@ -67,11 +68,18 @@ func (c *Case) newBehind(by strategies.Consumer, plan strategies.Plan, schema st
 	total.Name = m[2]
 	counted := []stream.Column{{Name: "n", Type: stream.Int}, total}
 	retracts := plan.Declared != stream.InsertOnly
+	onePhase := c.Config["table.optimizer.agg-phase-strategy"] == "ONE_PHASE"
+	batches, err := c.miniBatch()
+	if err != nil {
+		return nil, err
+	}
 	if by == strategies.GroupAggregate {
 		ttl, _ := stream.ParseDuration(optionDuration(c.Config["table.exec.state.ttl"]))
 		return &behind{
-			Consumer: downstream.NewAggregate(downstream.AggregateSpec{Column: column, Retracts: retracts, TTL: ttl}),
-			columns:  counted, handed: append(slices.Clone(schema.Key), column),
+			Consumer: downstream.NewAggregate(downstream.AggregateSpec{
+				Column: column, Retracts: retracts, TTL: ttl, BatchSize: batches.Size, OnePhase: onePhase,
+			}),
+			columns: counted, handed: append(slices.Clone(schema.Key), column), batches: batches.Size > 0,
 		}, nil
 	}
 	size := sizePattern.FindStringSubmatch(*c.SQL)
@@ -81,6 +89,7 @@ func (c *Case) newBehind(by strategies.Consumer, plan strategies.Plan, schema st
 	return &behind{
 		Consumer: downstream.NewWindowAggregate(downstream.WindowSpec{
 			Size: interval(size[1], size[2]), Time: schema.Event, Column: column, Retracts: retracts,
+			OnePhase: onePhase,
 		}),
 		columns: append([]stream.Column{{Name: "window_start", Type: stream.Int}, {Name: "window_end", Type: stream.Int}},
 			counted...),

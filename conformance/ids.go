@@ -107,7 +107,7 @@ func (c *Case) plan(schema stream.Schema) (recorded, strategies.Plan, error) {
 	fail := func(format string, args ...any) (recorded, strategies.Plan, error) {
 		return recorded{}, strategies.Plan{}, fmt.Errorf("%s: "+format, append([]any{c.File}, args...)...)
 	}
-	base, _ := c.consumer()
+	base, consumer := c.consumer()
 	id, ok := ids[base]
 	if !ok {
 		known := make([]string, 0, len(ids))
@@ -163,6 +163,7 @@ func (c *Case) plan(schema stream.Schema) (recorded, strategies.Plan, error) {
 			if job.MiniBatch, err = c.miniBatch(); err != nil {
 				return fail("%w", err)
 			}
+			job.MiniBatch.ByWatermark = consumer == strategies.WindowAggregate || consumer == strategies.IntervalJoin
 		default:
 			return fail("unknown option %s", option)
 		}

@@ -51,6 +51,7 @@ type replay struct {
 	at      stream.Time
 	wm      stream.Time // of the source
 	sentTo  stream.Time // the watermark that the consumer has
+	clock   stream.Time // the interval of mini-batch if watermarks go by the clock, else 0
 	diffs   []Diff
 
 	// After a two-phase batch was split only the rows of all steps together are compared.
@@ -73,6 +74,11 @@ func newReplay(c *Case) (*replay, error) {
 	if r.behind, err = c.newBehind(consumer, plan, records.schema); err != nil {
 		return nil, err
 	}
+	batches, _ := c.miniBatch() // c.plan has checked it
+	if consumer != strategies.WindowAggregate && consumer != strategies.IntervalJoin &&
+		!strings.HasPrefix(id.strategy, "rowtime-") && plan.Output != strategies.Windowed {
+		r.clock = batches.Latency
+	}
 	declared := plan.Changelog
 	if r.behind != nil {
 		_, declared, _ = strategies.Accepts(plan, consumer)
@@ -93,6 +99,9 @@ func newReplay(c *Case) (*replay, error) {
 		Parallelism: 1, Readers: 1, Records: records, Prepare: r.prepare, Jump: true,
 		UpdateBefore: changes.Has(stream.UpdateBefore),
 		New: func(ctx *sim.Ctx) sim.Operator {
+			if batches.Latency > 0 && r.clock == 0 {
+				ctx.WatermarksEvery(batches.Latency)
+			}
 			r.op = plan.New(ctx)
 			return r.op
 		},
@@ -115,6 +124,9 @@ func (r *replay) step(i int) (bool, error) {
 	var got result
 	r.task.Clock(r.at)
 	r.collect(&got, false)
+	if r.behind != nil && r.clock > 0 {
+		r.advance(&got, strategies.ClockWatermark(r.at, r.clock))
+	}
 	released := false
 	switch {
 	case s.Row != nil:
@@ -148,11 +160,10 @@ func (r *replay) step(i int) (bool, error) {
 		if s.Checkpoint != nil {
 			r.behind.Checkpoint(r.at)
 		}
-		if w := r.task.Subtasks()[0].Watermark; w > r.sentTo {
-			r.sentTo = w
-			r.behind.Watermark(w)
-		}
 		got.add(r.behind.take(), exactly)
+		if r.clock == 0 {
+			r.advance(&got, r.task.Subtasks()[0].Watermark)
+		}
 	}
 	failed := got.failure != ""
 	r.compareEmits(i, s, &got)
@@ -162,6 +173,15 @@ func (r *replay) step(i int) (bool, error) {
 	}
 	r.compareState(i, s)
 	return false, nil
+}
+
+// advance moves the watermark of the consumer.
+func (r *replay) advance(got *result, w stream.Time) {
+	if w > r.sentTo {
+		r.sentTo = w
+		r.behind.Watermark(w, r.at)
+		got.add(r.behind.take(), exactly)
+	}
 }
 
 // row feeds the row of a step.
@@ -204,6 +224,7 @@ type result struct {
 	pieces  []piece
 	handed  []piece // what a consumer was handed
 	failure string  // the error that stops the run
+	failing output  // the row that the sink does not take
 }
 
 // piece is some of a step's output, in order but for what the engine leaves open.
@@ -243,12 +264,15 @@ func (r *replay) collect(got *result, released bool) {
 			r.behind.change(c.Kind, record, c.At)
 			return
 		}
-		if got.failure == "" {
-			got.failure = r.refused(record)
+		if got.failure != "" {
+			return
 		}
-		if got.failure == "" {
-			out = append(out, r.spell(c.Kind, side, record))
+		row := r.spell(c.Kind, side, record)
+		if got.failure = r.refused(record); got.failure != "" {
+			got.failing = row
+			return
 		}
+		out = append(out, row)
 	})
 	if r.behind == nil {
 		got.add(out, o)
@@ -296,7 +320,11 @@ func (r *replay) spell(kind stream.Kind, side bool, record stream.Record) output
 	}
 	if r.id.watermarkColumn {
 		fields["wm"] = "null"
-		if w := r.task.Subtasks()[0].Watermark; w != stream.MinTime {
+		w := r.task.Subtasks()[0].Watermark
+		if r.clock > 0 {
+			w = strategies.ClockWatermark(r.at, r.clock)
+		}
+		if w != stream.MinTime {
 			fields["wm"] = strconv.FormatInt(int64(w), 10)
 		}
 	}

@@ -1,6 +1,10 @@
 package downstream
 
-import "deduplab/stream"
+import (
+	"slices"
+
+	"deduplab/stream"
+)
 
 // sums is the accumulator of COUNT(*) and SUM(column). SUM leaves NULL out, and is NULL where there is nothing else.
 type sums struct {
@@ -29,17 +33,30 @@ func (s *sums) merge(t sums) {
 }
 
 func (s *sums) values() []stream.Value {
-	return []stream.Value{{Int: s.count}, {Int: s.sum, Null: s.addends == 0}}
+	total := stream.Value{Int: s.sum}
+	if s.addends == 0 {
+		total = stream.Value{Null: true}
+	}
+	return []stream.Value{{Int: s.count}, total}
 }
 
 // Aggregate is SELECT COUNT(*), SUM(column) over all rows: Flink's GroupAggFunction. A query that is declared insert-only
 // makes it count every +U as a further row: flink downstream/nontime-price-asc-then-count.
+//
+// With mini-batch it aggregates in two phases, each of which waits for the end of its batch.
 type Aggregate struct {
 	outbox
-	spec    AggregateSpec
-	sums    sums
-	exists  bool
-	written stream.Time
+	spec          AggregateSpec
+	sums          sums
+	exists        bool
+	written       stream.Time
+	local, global batch
+}
+
+// batch is what waits for the end of a batch: so many rows.
+type batch struct {
+	sums sums
+	rows int
 }
 
 // AggregateSpec says what an Aggregate does.
@@ -49,6 +66,9 @@ type AggregateSpec struct {
 	// sends -D when nothing is left.
 	Retracts bool
 	TTL      stream.Time
+	// BatchSize is the number of rows that end a batch of mini-batch, 0 without. OnePhase leaves the first phase out.
+	BatchSize int
+	OnePhase  bool
 }
 
 // NewAggregate makes an Aggregate.
@@ -56,38 +76,83 @@ func NewAggregate(spec AggregateSpec) *Aggregate { return &Aggregate{spec: spec}
 
 // Change handles one change.
 func (a *Aggregate) Change(kind stream.Kind, row stream.Record, at stream.Time) {
-	if a.expired(at) {
-		a.exists, a.sums = false, sums{}
+	var s sums
+	s.add(kind, row[a.spec.Column])
+	switch {
+	case a.spec.BatchSize == 0:
+		retracts := kind == stream.UpdateBefore || kind == stream.Delete
+		if a.expire(at); a.exists || !retracts {
+			a.apply(s, at)
+		}
+	case a.spec.OnePhase:
+		a.receive(s, at)
+	default:
+		a.local.sums.merge(s)
+		if a.local.rows++; a.local.rows >= a.spec.BatchSize {
+			a.handOn(at)
+		}
 	}
-	retracts := kind == stream.UpdateBefore || kind == stream.Delete
-	if !a.exists && retracts {
-		return
-	}
-	before := a.sums
-	a.sums.add(kind, row[a.spec.Column])
-	a.written = at
+}
+
+// apply brings sums into the result.
+func (a *Aggregate) apply(s sums, at stream.Time) {
+	a.expire(at)
+	before, existed := a.sums, a.exists
+	a.sums.merge(s)
+	a.exists, a.written = true, at
 	switch {
 	case a.spec.Retracts && a.sums.count == 0:
-		a.send(stream.Delete, before.values()...)
+		if existed {
+			a.send(stream.Delete, before.values()...)
+		}
 		a.exists, a.sums = false, sums{}
-	case !a.exists:
-		a.exists = true
+	case !existed:
 		a.send(stream.Insert, a.sums.values()...)
-	default:
+	case a.spec.TTL > 0 || !slices.Equal(before.values(), a.sums.values()):
 		a.send(stream.UpdateBefore, before.values()...)
 		a.send(stream.UpdateAfter, a.sums.values()...)
 	}
 }
 
-func (a *Aggregate) expired(at stream.Time) bool {
-	return a.exists && a.spec.TTL > 0 && a.written+a.spec.TTL <= at
+func (a *Aggregate) expire(at stream.Time) {
+	if a.exists && a.spec.TTL > 0 && a.written+a.spec.TTL <= at {
+		a.exists, a.sums = false, sums{}
+	}
 }
 
-// Watermark does nothing.
-func (a *Aggregate) Watermark(stream.Time) {}
+// handOn sends the first phase's batch through the shuffle, where it counts as one row.
+func (a *Aggregate) handOn(at stream.Time) {
+	if a.local.rows > 0 {
+		s := a.local.sums
+		a.local = batch{}
+		a.receive(s, at)
+	}
+}
 
-// Checkpoint does nothing.
-func (a *Aggregate) Checkpoint(stream.Time) {}
+// receive takes a row into the batch behind the shuffle.
+func (a *Aggregate) receive(s sums, at stream.Time) {
+	a.global.sums.merge(s)
+	if a.global.rows++; a.global.rows >= a.spec.BatchSize {
+		a.finish(at)
+	}
+}
+
+func (a *Aggregate) finish(at stream.Time) {
+	if a.global.rows > 0 {
+		s := a.global.sums
+		a.global = batch{}
+		a.apply(s, at)
+	}
+}
+
+// Watermark ends the batches.
+func (a *Aggregate) Watermark(_, at stream.Time) { a.Checkpoint(at) }
+
+// Checkpoint ends the batches.
+func (a *Aggregate) Checkpoint(at stream.Time) {
+	a.handOn(at)
+	a.finish(at)
+}
 
 // State tells what the operator holds.
 func (a *Aggregate) State() State {

@@ -10,8 +10,9 @@ import "deduplab/stream"
 type Consumer interface {
 	// Change handles one change of the deduplication at a processing time.
 	Change(kind stream.Kind, row stream.Record, at stream.Time)
-	// Watermark tells that the watermark advanced to w. What the deduplication releases by it comes before.
-	Watermark(w stream.Time)
+	// Watermark tells that the watermark advanced to w. What the deduplication releases by it comes before. With
+	// mini-batch it is the one of the assigner, which may go by the clock.
+	Watermark(w, at stream.Time)
 	// Checkpoint tells that a checkpoint is taken at a processing time.
 	Checkpoint(at stream.Time)
 	// State tells what the operator holds.

@@ -100,7 +100,7 @@ func (j *IntervalJoin) join(own, other *joinSide, row stream.Record, pair func(s
 func (side *joinSide) cleanUp(time stream.Time) stream.Time { return time + side.reach + 1 }
 
 // Watermark removes expired rows of the keys whose timers are due.
-func (j *IntervalJoin) Watermark(w stream.Time) {
+func (j *IntervalJoin) Watermark(w, _ stream.Time) {
 	j.watermark = max(w, 0)
 	for _, side := range []*joinSide{&j.left, &j.right} {
 		for key, at := range side.timers {

@@ -28,6 +28,8 @@ type WindowSpec struct {
 	// Retracts says that its input is declared to have more than inserts: then a window from which everything was taken
 	// back sends nothing.
 	Retracts bool
+	// OnePhase leaves the first phase out: then the counter of late rows counts rows.
+	OnePhase bool
 }
 
 // buffer holds what waits in memory, by window end.
@@ -58,11 +60,25 @@ func NewWindowAggregate(spec WindowSpec) *WindowAggregate {
 func (a *WindowAggregate) Change(kind stream.Kind, row stream.Record, _ stream.Time) {
 	var s sums
 	s.add(kind, row[a.spec.Column])
-	a.local.add(stream.Time(row[a.spec.Time].Int).Floor(a.spec.Size)+a.spec.Size, s)
+	end := stream.Time(row[a.spec.Time].Int).Floor(a.spec.Size) + a.spec.Size
+	if a.spec.OnePhase {
+		a.receive(end, s)
+	} else {
+		a.local.add(end, s)
+	}
+}
+
+// receive takes what belongs to a window into the buffer behind the shuffle, unless the window has fired.
+func (a *WindowAggregate) receive(end stream.Time, s sums) {
+	if end-1 <= a.watermark {
+		a.late++
+	} else {
+		a.global.add(end, s)
+	}
 }
 
 // Watermark fires the windows that end by it. The first phase counts watermarks from 0: flink tumble-agg/negative-time.
-func (a *WindowAggregate) Watermark(w stream.Time) {
+func (a *WindowAggregate) Watermark(w, _ stream.Time) {
 	if w > 0 && w >= a.next {
 		if fires(a.local, w) {
 			a.handOn()
@@ -110,11 +126,7 @@ func (a *WindowAggregate) Checkpoint(stream.Time) {
 // handOn sends the first phase's windows through the shuffle.
 func (a *WindowAggregate) handOn() {
 	for _, end := range a.local.ends() {
-		if end-1 <= a.watermark {
-			a.late++
-		} else {
-			a.global.add(end, a.local[end])
-		}
+		a.receive(end, a.local[end])
 	}
 	clear(a.local)
 }

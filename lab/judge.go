@@ -2,7 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,8 +53,9 @@ func judgeAppendOnly(v *results.Verdict, q scenarios.Requirement, s *results.Str
 	switch {
 	case violations == 0 && !slices.Equal(s.Declared.Changelog, []string{"I"}):
 		v.Verdict = results.Fail
-		v.Value = "declared " + strings.Join(s.Declared.Changelog, ", ")
-		v.Evidence = "a consumer of inserts only refuses it, though none of its changes here is an update"
+		v.Value = "0 updates, but may send " + kinds(s.Declared.Changelog)
+		v.Evidence = "the planner declares " + strings.Join(s.Declared.Changelog, ", ") + ", so a consumer of inserts " +
+			"only refuses it, though nothing here is an update"
 	case violations > 0:
 		v.Evidence = exampleOf(s, "update")
 		if s.Undeclared > 0 {
@@ -63,6 +63,18 @@ func judgeAppendOnly(v *results.Verdict, q scenarios.Requirement, s *results.Str
 				v.Evidence)
 		}
 	}
+}
+
+// kinds spells the changes of a declared changelog that are not inserts, as results write them.
+func kinds(changelog []string) string {
+	spelled := map[string]string{"UB": "-U", "UA": "+U", "D": "-D"}
+	var out []string
+	for _, name := range changelog {
+		if kind, ok := spelled[name]; ok {
+			out = append(out, kind)
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 func judgeClass(v *results.Verdict, q scenarios.Requirement, s *results.Strategy) {
@@ -106,7 +118,7 @@ func judgeMetric(v *results.Verdict, q scenarios.Requirement, s *results.Strateg
 		return
 	}
 	v.Verdict = passIf(q.Holds(value))
-	v.Value = formatMetric(q.Name, value)
+	v.Value = formatMetric(q.Name, value, q.Value)
 	if latency, isLatency := strings.CutPrefix(q.Name, "latency_ms."); isLatency {
 		part, _, _ := strings.Cut(latency, ".")
 		if n, _ := s.Metric("latency_ms." + part + ".n"); n == 0 {
@@ -155,15 +167,45 @@ func exampleOf(s *results.Strategy, fate string) string {
 	return ""
 }
 
-// formatMetric spells a metric with its unit.
-func formatMetric(name string, value float64) string {
+// formatMetric spells a metric with its unit, shortly; in full where it would look like the bound that it is held to.
+func formatMetric(name string, value, bound float64) string {
+	text := spell(name, value, false)
+	if value != bound && text == spell(name, bound, false) {
+		return spell(name, value, true)
+	}
+	return text
+}
+
+func spell(name string, value float64, full bool) string {
 	switch {
 	case strings.HasPrefix(name, "latency_ms.") && !strings.HasSuffix(name, ".n"):
-		return stream.FormatDuration(stream.Time(value))
+		return spellSpan(stream.Time(value), full)
 	case name == "residual" || name == "leak_rate":
-		return strconv.FormatFloat(math.Round(value*1e5)/1e3, 'f', -1, 64) + "%"
+		return spellShare(value*100, full)
 	}
 	return thousands(int64(value))
+}
+
+func spellSpan(t stream.Time, full bool) string {
+	switch {
+	case t < 1000:
+		return fmt.Sprintf("%d ms", t)
+	case full:
+		return stream.FormatDuration(t)
+	case t < 59_950:
+		return strings.TrimSuffix(strconv.FormatFloat(float64(t)/1000, 'f', 1, 64), ".0") + " s"
+	}
+	return stream.FormatDuration((t + 500).Floor(1000))
+}
+
+func spellShare(percent float64, full bool) string {
+	switch {
+	case full:
+		return strconv.FormatFloat(percent, 'g', 6, 64) + " %"
+	case percent >= 9.95:
+		return strconv.FormatFloat(percent, 'f', 0, 64) + " %"
+	}
+	return strconv.FormatFloat(percent, 'g', 2, 64) + " %"
 }
 
 // thousands groups digits by three.

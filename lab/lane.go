@@ -46,6 +46,7 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	ledger := sim.LedgerSpec{
 		Workload: r.workload, Sink: sinkKinds[job.Sink], CommitEvery: commit,
 		KeyOnly: plan.Output == strategies.KeyOnly, Digest: true, ToChangelog: plan.ToChangelog,
+		Retracts: job.Sink == strategies.Upsert || plan.Changelog != stream.InsertOnly,
 	}
 	if measured {
 		ledger.Cause, ledger.Right = causeOf(plan, e.Args, r.workload), promised(plan, r.scenario.Version(), r.workload)

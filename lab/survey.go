@@ -1,6 +1,10 @@
 package lab
 
 import (
+	"cmp"
+	"math/bits"
+	"slices"
+
 	"deduplab/gen"
 	"deduplab/results"
 	"deduplab/sim"
@@ -19,20 +23,18 @@ type survey struct {
 	horizon      sim.Histogram
 
 	watermark stream.Time
+	advanced  stream.Time // when the watermark came to be what it is
 	stairs    []results.Staircase
 	nextStair stream.Time
-	dots      []results.Arrival
-	nextDot   stream.Time
-	lastLate  stream.Time // event time of the last late row drawn
-	lateDots  int
+
+	dots    []results.Arrival
+	nextDot []stream.Time // by partition
+	late    lateDots
 }
 
-// How finely the stream is drawn: dots and steps over the span, and late rows beside the regular dots, apart in event
-// time, so that a backlog delivered at once shows as a column.
+// How finely the stream is drawn over the span: dots of all partitions together, and steps of the watermark.
 const (
-	arrivalDots  = 600
-	lateRowDots  = 900
-	lateApart    = 2000
+	arrivalDots  = 1500
 	watermarkLen = 600
 )
 
@@ -40,10 +42,11 @@ func newSurvey(w gen.Workload) *survey {
 	from, to := w.Span()
 	s := &survey{
 		workload: w, from: from, to: to, byOrigin: make([]int64, len(w.Origins())),
-		newest: make([]stream.Time, w.Partitions()), watermark: stream.MinTime, nextStair: from, nextDot: from,
+		newest: make([]stream.Time, w.Partitions()), watermark: stream.MinTime, nextStair: from,
+		nextDot: make([]stream.Time, w.Partitions()), late: newLateDots(to - from),
 	}
 	for i := range s.newest {
-		s.newest[i] = stream.MinTime
+		s.newest[i], s.nextDot[i] = stream.MinTime, from
 	}
 	return s
 }
@@ -61,14 +64,24 @@ func (s *survey) take(b *sim.Batch) {
 	s.measure(b.Rows[row:])
 }
 
+// advance draws a step of the watermark, one in a while; and where it stood still for long, the end of its stand, so
+// that the drawing shows how far behind it fell.
 func (s *survey) advance(m sim.Mark) {
-	s.watermark = m.Watermark
-	if m.At >= s.nextStair && m.At <= s.to {
-		s.stairs = append(s.stairs, results.Staircase{
-			AtMS: int64(m.At - s.from), WatermarkMS: int64(m.Watermark - s.from),
-		})
-		s.nextStair = m.At + (s.to-s.from)/watermarkLen
+	every, drawn := (s.to-s.from)/watermarkLen, m.At <= s.to
+	if drawn && s.watermark != stream.MinTime && m.At-s.advanced > max(every/4, 1) {
+		s.step(m.At - 1)
 	}
+	s.watermark, s.advanced = m.Watermark, m.At
+	if drawn && m.At >= s.nextStair {
+		s.step(m.At)
+		s.nextStair = m.At + every
+	}
+}
+
+func (s *survey) step(at stream.Time) {
+	s.stairs = append(s.stairs, results.Staircase{
+		AtMS: int64(at - s.from), WatermarkMS: int64(s.watermark - s.from),
+	})
 }
 
 func (s *survey) measure(rows []stream.Row) {
@@ -85,25 +98,83 @@ func (s *survey) measure(rows []stream.Row) {
 			s.disorder.Add(max(newest-r.Event, 0))
 		}
 		s.newest[r.Partition] = max(s.newest[r.Partition], r.Event)
-		apart := max(r.Event-s.lastLate, s.lastLate-r.Event) >= (s.to-s.from)/lateApart
-		late := r.Event < s.watermark && apart && s.lateDots < lateRowDots
-		if (r.Arrival >= s.nextDot || late) && r.Arrival <= s.to && r.Event != stream.NullTime {
-			s.draw(r, late)
+		if r.Arrival <= s.to && r.Event != stream.NullTime {
+			s.draw(r)
 		}
 	}
 }
 
-func (s *survey) draw(r *stream.Row, late bool) {
-	if late {
-		s.lateDots++
-		s.lastLate = r.Event
+// draw keeps a row of each partition at regular intervals, and of the late rows beside them one for each place in the
+// picture.
+func (s *survey) draw(r *stream.Row) {
+	late, due := r.Event < s.watermark, r.Arrival >= s.nextDot[r.Partition]
+	if !late && !due {
+		return
 	}
-	s.dots = append(s.dots, results.Arrival{
+	dot := results.Arrival{
 		AtMS: int64(r.Arrival - s.from), EventMS: int64(r.Event - s.from), Partition: int(r.Partition),
-		Origin: s.workload.Origins()[r.Tag.Origin()], Late: r.Event < s.watermark,
-	})
-	if r.Arrival >= s.nextDot {
-		s.nextDot = r.Arrival + (s.to-s.from)/arrivalDots
+		Origin: s.workload.Origins()[r.Tag.Origin()], Late: late,
+	}
+	if due {
+		s.dots = append(s.dots, dot)
+		s.nextDot[r.Partition] = r.Arrival + (s.to-s.from)*stream.Time(len(s.nextDot))/arrivalDots
+	} else {
+		s.late.add(dot)
+	}
+}
+
+// lateDots thins out late rows: of those that stand at one place in the picture, which is their arrival by how far they
+// are behind on a logarithmic scale, it keeps the first. When there are too many, places grow.
+type lateDots struct {
+	span  stream.Time
+	grown int
+	taken map[place]bool
+	dots  []results.Arrival
+}
+
+// place is a cell of the picture, and what else tells rows in it apart.
+type place struct {
+	column, octave, step int64
+	partition            int
+	origin               string
+}
+
+// The finest grid of places, and how many may be taken before it is made coarser.
+const (
+	lateColumns  = 1000 // over the span
+	lateStepBits = 3    // 8 steps each time that a row is twice as far behind
+	lateLimit    = 1000
+)
+
+func newLateDots(span stream.Time) lateDots {
+	return lateDots{span: max(span, 1), taken: map[place]bool{}}
+}
+
+func (l *lateDots) place(a results.Arrival) place {
+	lag := uint64(max(a.AtMS-a.EventMS, 1))
+	octave := bits.Len64(lag)
+	return place{
+		column: a.AtMS * lateColumns / int64(l.span) >> l.grown,
+		octave: int64(octave), step: int64(lag >> max(octave-1-max(lateStepBits-l.grown, 0), 0)),
+		partition: a.Partition, origin: a.Origin,
+	}
+}
+
+func (l *lateDots) add(a results.Arrival) {
+	p := l.place(a)
+	if l.taken[p] {
+		return
+	}
+	l.taken[p] = true
+	l.dots = append(l.dots, a)
+	if len(l.dots) > lateLimit {
+		l.grown++
+		all := l.dots
+		l.dots = all[:0:0]
+		clear(l.taken)
+		for _, a := range all {
+			l.add(a)
+		}
 	}
 }
 
@@ -113,8 +184,9 @@ func (s *survey) result() results.Workload {
 		Labelled: s.workload.Labelled(), Partitions: s.workload.Partitions(),
 		StartMS: int64(s.from), SpanMS: int64(s.to - s.from),
 		DisorderMS: s.disorder.Quantiles(), HorizonMS: s.horizon.Quantiles(),
-		Arrivals: s.dots, Watermark: s.stairs,
+		Arrivals: append(s.dots, s.late.dots...), Watermark: s.stairs,
 	}
+	slices.SortStableFunc(w.Arrivals, func(a, b results.Arrival) int { return cmp.Compare(a.AtMS, b.AtMS) })
 	for i, origin := range s.workload.Origins() {
 		w.ByOrigin[origin] += s.byOrigin[i]
 	}

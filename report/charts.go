@@ -11,6 +11,7 @@ import (
 const (
 	good    = "--good"
 	loss    = "--loss"
+	bad     = "--bad"
 	calm    = "--calm"
 	accent  = "--accent"
 	faint   = "--faint"
@@ -27,7 +28,8 @@ type chart struct {
 	Caption string `json:"-"` // of one among several in a figure
 	Label   string `json:"-"` // what a screen reader says
 	Height  int    `json:"-"`
-	Note    string `json:"note,omitempty"` // what the numbers of a tooltip are
+	Group   string `json:"group,omitempty"` // charts of a group zoom together
+	Note    string `json:"note,omitempty"`  // what the numbers of a tooltip are
 	Option  any    `json:"option"`
 	X       string `json:"x"`
 	Y       string `json:"y"`

@@ -16,9 +16,10 @@ import (
 
 // figure is one or more charts with the sentence that says what to see in them.
 type figure struct {
-	Title  string
-	See    string
-	Charts []chart
+	Title   string
+	See     string
+	Charts  []chart
+	Stacked bool // one chart below the other, not beside it
 }
 
 // latencyFigure draws the percentiles of the three parts of latency, each in a chart of its own.
@@ -300,61 +301,126 @@ func byCause(id, what string, all []*results.Strategy, of func(*results.Strategy
 	return []chart{c}
 }
 
-// arrivalFigure draws event time against arrival with the staircase of the watermark.
+// lanes is how many partitions get a chart of their own.
+const lanes = 4
+
+// arrivalFigure draws how far rows are behind their event time when they arrive, with how far the watermark is behind.
 func arrivalFigure(w results.Workload) figure {
-	f := figure{Title: "Event time against arrival"}
+	f := figure{Title: "Event time against arrival: how far rows are behind", Stacked: true}
 	if len(w.Arrivals) == 0 {
 		f.See = "The run has no arrivals to draw."
 		return f
 	}
-	kinds := []struct {
-		name, color string
-		data        []opts.ScatterData
-	}{
-		{"originals", "--c1", []opts.ScatterData{}},
-		{"copies", "--c4", []opts.ScatterData{}},
-		{"late, below the watermark", loss, []opts.ScatterData{}},
-	}
+	late, farthest := 0, map[string]int64{}
 	for _, a := range w.Arrivals {
-		kind := 1
-		switch {
-		case a.Late:
-			kind = 2
-		case a.Origin == "original":
-			kind = 0
+		farthest[a.Origin] = max(farthest[a.Origin], a.AtMS-a.EventMS)
+		if a.Late {
+			late++
 		}
-		kinds[kind].data = append(kinds[kind].data, opts.ScatterData{
-			Name:  fmt.Sprintf("%s, partition %d: event time %s", a.Origin, a.Partition, offset(a.EventMS)),
-			Value: []int64{a.AtMS, a.EventMS},
-		})
 	}
+	behind := byCount(farthest)
+	if len(behind) == 0 {
+		f.See = fmt.Sprintf("Each of the %s looked at arrives at its own event time: none is behind, so there is nothing "+
+			"to draw.", plural(int64(len(w.Arrivals)), "row"))
+		return f
+	}
+	var origins []string
+	for _, c := range byCount(w.ByOrigin) {
+		origins = append(origins, c.Name)
+	}
+	if w.Partitions > lanes {
+		f.Charts = []chart{lagChart("chart-arrival", "", origins, w.Arrivals, w.Watermark)}
+	} else {
+		for p := range w.Partitions {
+			rows := slices.DeleteFunc(slices.Clone(w.Arrivals), func(a results.Arrival) bool { return a.Partition != p })
+			f.Charts = append(f.Charts, lagChart(fmt.Sprintf("chart-arrival-%d", p), fmt.Sprintf("partition %d", p),
+				origins, rows, w.Watermark))
+		}
+	}
+	var most []string
+	for _, c := range behind {
+		most = append(most, fmt.Sprintf("%s %s", c.Name, millis(c.N)))
+	}
+	f.See = fmt.Sprintf("A dot is a row; the higher, the longer after its event time it arrives (log scale, from 1 ms). The "+
+		"line is how far the watermark is behind: a row above it is late, ringed in red. It peaks where the watermark waits. "+
+		"In the shaded spans a partition sends nothing; a column after one is what an outage held up. Farthest behind: %s. "+
+		"Drawn are %s of %s rows, %s of them late: of each partition one at regular intervals, and of the late rows one for "+
+		"each place in the picture.", list(most), count(int64(len(w.Arrivals))), count(w.Rows), count(int64(late)))
+	return f
+}
+
+// lagChart draws rows and the watermark by how far they are behind at their arrival.
+func lagChart(id, caption string, origins []string, rows []results.Arrival, watermark []results.Staircase) chart {
 	scatter := charts.NewScatter()
 	scatter.SetGlobalOptions(charts.WithTooltipOpts(opts.Tooltip{Trigger: "item"}),
 		charts.WithDataZoomOpts(opts.DataZoom{Type: "slider"}),
 		charts.WithXAxisOpts(opts.XAxis{Type: "time", Name: "arrival"}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "time", Name: "event time"}))
-	for _, k := range kinds {
-		scatter.AddSeries(k.name, k.data, charts.WithScatterChartOpts(opts.ScatterChart{SymbolSize: 4}),
-			charts.WithItemStyleOpts(opts.ItemStyle{Color: k.color, Opacity: opts.Float(0.75)}))
+		charts.WithYAxisOpts(opts.YAxis{Type: "log", Name: "event time behind arrival", Min: 1}))
+	for i, origin := range origins {
+		dots := map[bool][]opts.ScatterData{false: {}, true: {}}
+		for _, a := range rows {
+			if a.Origin == origin {
+				dots[a.Late] = append(dots[a.Late], opts.ScatterData{
+					Name: lagText(a), Value: []int64{a.AtMS, logged(a.AtMS - a.EventMS)},
+				})
+			}
+		}
+		color := palette[i%len(palette)]
+		scatter.AddSeries(origin, dots[false], charts.WithScatterChartOpts(opts.ScatterChart{SymbolSize: 4}),
+			charts.WithItemStyleOpts(opts.ItemStyle{Color: color, Opacity: opts.Float(0.6)}))
+		scatter.AddSeries(origin, dots[true], charts.WithScatterChartOpts(opts.ScatterChart{SymbolSize: 6}),
+			charts.WithItemStyleOpts(opts.ItemStyle{Color: color, BorderColor: bad, BorderWidth: 1}))
 	}
 	line := charts.NewLine()
-	steps := make([]opts.LineData, len(w.Watermark))
-	for i, s := range w.Watermark {
-		steps[i] = opts.LineData{Value: []int64{s.AtMS, s.WatermarkMS}}
+	steps := make([]opts.LineData, len(watermark))
+	for i, s := range watermark {
+		steps[i] = opts.LineData{Value: []int64{s.AtMS, logged(s.AtMS - s.WatermarkMS)}}
 	}
-	line.AddSeries("watermark", steps,
-		charts.WithLineChartOpts(opts.LineChart{Step: "end", ShowSymbol: opts.Bool(false)}),
+	line.AddSeries("watermark", steps, charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(false)}),
 		charts.WithItemStyleOpts(opts.ItemStyle{Color: "--text"}),
-		charts.WithLineStyleOpts(opts.LineStyle{Color: "--text", Width: 1.2}))
+		charts.WithLineStyleOpts(opts.LineStyle{Color: "--text", Width: 1.4}))
+	for _, g := range gaps(rows) {
+		line.SetSeriesOptions(charts.WithMarkAreaData([]opts.MarkAreaData{
+			{MarkAreaStyle: opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: faint, Opacity: opts.Float(0.4)}}, XAxis: g[0]},
+			{XAxis: g[1]},
+		}))
+	}
 	scatter.Overlap(line)
-	f.See = fmt.Sprintf("A sample of %s. A row below the staircase comes after the watermark has passed it: %s of the "+
-		"sample. A column of points is rows delivered together, as after an outage. Drag the slider's ends to look closer.",
-		plural(int64(len(w.Arrivals)), "row"), count(int64(len(kinds[2].data))))
-	f.Charts = []chart{{
-		ID: "chart-arrival", Height: 420, Option: scatter.JSON(), X: "duration", Y: "duration",
-		Label: "Event time of rows against their arrival, with the watermark",
-	}}
-	return f
+	label := "Rows by arrival and how far they are behind their event time, with the watermark"
+	if caption != "" {
+		label += ", " + caption
+	}
+	return chart{
+		ID: id, Caption: caption, Height: 320, Group: "arrival", Option: scatter.JSON(), X: "duration", Y: "log",
+		Label: label,
+	}
+}
+
+// gaps are the spans in which a partition sent nothing: at least a hundredth of what is drawn, and much longer than
+// it takes from one dot to the next.
+func gaps(rows []results.Arrival) [][2]int64 {
+	if len(rows) < 2 {
+		return nil
+	}
+	span := rows[len(rows)-1].AtMS - rows[0].AtMS
+	var spans [][2]int64
+	for i := range rows[1:] {
+		from, to := rows[i].AtMS, rows[i+1].AtMS
+		if to-from > span/100 && to-from > 5*span/int64(len(rows)) {
+			spans = append(spans, [2]int64{from, to})
+		}
+	}
+	return spans
+}
+
+// lagText is all that is known of a row in the picture.
+func lagText(a results.Arrival) string {
+	late := ""
+	if a.Late {
+		late = ", late"
+	}
+	return fmt.Sprintf("partition %d%s\narrival %s\nevent time %s\nbehind %s", a.Partition, late, offset(a.AtMS),
+		offset(a.EventMS), millis(a.AtMS-a.EventMS))
 }
 
 // tradeOffFigure draws the two costs that are paid for deduplication against each other, and losses by size.

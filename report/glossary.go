@@ -27,14 +27,15 @@ var glossary = []entry{
 	{"horizon", "How long after the first arrival of its event a copy comes: a TTL below it lets copies through.",
 		[]string{"workload.horizon_ms"}},
 	{"watermark", "The operator's promise that no row with an event time at or below it is still to come.", nil},
-	{"late", "A row is late when its event time is at or below the watermark as it arrives.", nil},
+	{"late", "A row is late when its event time is below the watermark as the operator gets it; for a window, once the " +
+		"window has fired. A row exactly at the watermark is late only to a filter by CURRENT_WATERMARK.", nil},
 
 	{"dups left", "Copies that are in the result beside their original, the same as leaked.",
 		[]string{"leaked", "fates.leaked"}},
 	{"leaked", "A copy in the result beside its original.", []string{"leaks_by_cause"}},
 	{"leak rate", "Leaked rows among the copies that came in.", []string{"leak_rate"}},
 	{"residual", "Leaked rows among the rows of the result.", []string{"residual"}},
-	{"lost", "Events that are not in the result at all: late firsts and swallowed ones.",
+	{"lost", "Events that are not in the result at all: late firsts and swallowed ones. Causes tell why.",
 		[]string{"lost", "losses_by_cause"}},
 	{"kept", "The event is in the result through this row.", []string{"fates.kept"}},
 	{"suppressed", "A copy that was rightly dropped.", []string{"fates.suppressed"}},
@@ -47,10 +48,14 @@ var glossary = []entry{
 	{"diverted", "A row sent elsewhere instead of the result: a dead letter queue or a side output.",
 		[]string{"fates.diverted"}},
 	{"pending", "A row that the operator still held when the run ended.", []string{"fates.pending"}},
-	{"wrong version", "An event whose final row is not the one that the strategy promises.",
+	{"version", "Required: which version of an event the result must end with, the first or the last by event time.",
+		[]string{"version"}},
+	{"wrong version", "An event whose final row is not the version that is required, or else promised by the strategy.",
 		[]string{"wrong_version"}},
-	{"synthesized", "An emitted row that is none of the input's, such as a minimum taken per column.",
-		[]string{"synthesized"}},
+	{"synthesized", "An emitted row that never existed: an aggregate takes the minimum of each column by itself, and " +
+		"they came from different rows.", []string{"synthesized"}},
+	{"filtered", "A row dropped by a filter in front of the operator, such as one by CURRENT_WATERMARK: a late first if " +
+		"its event never got through, else a late copy.", nil},
 	{"engine's late counter", "Flink's numLateRecordsDropped: it adds harmless late copies to lost late firsts.",
 		[]string{"late_dropped"}},
 
@@ -100,6 +105,8 @@ var glossary = []entry{
 	{"refused", "The planner does not accept the strategy for this sink, so it did not run.", nil},
 
 	{"no_dedup", "Leak: the strategy removes nothing.", nil},
+	{"unretracted", "Leak: a +U went out without its -U, which leaves the row before it in the result of a reader that " +
+		"retracts (FLINK-40368).", nil},
 	{"regenerated_id", "Leak: the producer made a new id when it retried, so the key differs.", nil},
 	{"payload_differs", "Leak: the whole row is compared, and another column differs.", nil},
 	{"ttl", "Leak: the state of the event had expired when the copy came.", nil},
@@ -109,12 +116,12 @@ var glossary = []entry{
 	{"cache_eviction", "Leak: the entry was pushed out of a full cache.", nil},
 	{"lookback", "Leak: the copy came beyond the part of the table that is compared.", nil},
 	{"same_batch", "Leak: both copies were in one batch, which is not compared with itself.", nil},
-	{"late (cause)", "Loss: every row of the event came at or below the watermark.", nil},
+	{"late (cause)", "Loss: the event came late, and none of its rows got through.", nil},
 	{"late_after_idle", "Loss: late because the watermark went on while the partition was marked idle.", nil},
 	{"key_merge", "Loss: the key strategy gave two events one key.", nil},
 	{"id_reuse", "Loss: the producer used an id again for another event.", nil},
-	{"null_watermark", "Loss: CURRENT_WATERMARK was NULL before the first watermark, so the filter dropped the row.",
-		nil},
+	{"null_watermark", "Loss: CURRENT_WATERMARK was NULL before the first watermark, and a comparison with " +
+		"NULL is not true, so the filter dropped the row.", nil},
 	{"retention", "Loss: the row was gone from the broker before it was read.", nil},
 	{"restart", "Leak or loss: what happened since the last checkpoint was done again, or not at all.", nil},
 	{"unexplained", "No cause of the list applies: please report it.", nil},

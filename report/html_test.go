@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -218,6 +219,29 @@ func TestGlossary(t *testing.T) {
 	} {
 		if got := metricTerm(metric).Term; got != want {
 			t.Errorf("%s is explained by %q, want %q", metric, got, want)
+		}
+	}
+}
+
+// TestGlossaryIsComplete looks up every word that a report can show.
+func TestGlossaryIsComplete(t *testing.T) {
+	terms := map[string]bool{}
+	for _, e := range glossary {
+		terms[e.Term] = true
+	}
+	for _, cause := range slices.Concat(results.LeakCauses, results.LossCauses) {
+		if !terms[cause] && !terms[cause+" (cause)"] {
+			t.Errorf("no entry for the cause %s", cause)
+		}
+	}
+	for _, f := range newSection(&results.Strategy{}).Fates {
+		if !terms[f.Word] {
+			t.Errorf("no entry for the fate %s", f.Word)
+		}
+	}
+	for _, name := range append(results.MetricNames(), "append_only", "same_under", "state.class", "version") {
+		if metricTerm(name).Term == "" {
+			t.Errorf("no entry for the requirement %s", name)
 		}
 	}
 }

@@ -63,11 +63,14 @@
       const at = [...rows.values()][0]?.p.axisValue;
       const head = at === undefined ? "" : category ? at : `at ${duration(at)}`;
       const gap = spec.option.tooltip.trigger === "item" ? "<br>" : " ";
-      const line = ({ p, values }) => `${p.marker}${text(p.seriesName)}${gap}<b>${text(values.join(" / "))}</b>`;
+      const shown = values => text(values.join(" / ")).replaceAll("\n", "<br>");
+      const line = ({ p, values }) => `${p.marker}${text(p.seriesName)}${gap}<b>${shown(values)}</b>`;
       return [text(head + (spec.note ? ", " + spec.note : "")), ...[...rows.values()].map(line)].filter(Boolean)
         .join("<br>");
     };
   }
+
+  const sliders = option => option.dataZoom?.filter(zoom => zoom.show !== false) ?? [];
 
   // The plot takes what the legend, the axes and their names leave of the chart.
   function layout(spec, width, narrow) {
@@ -83,7 +86,7 @@
     }
     option.grid = {
       left, right: 28, containLabel: false, top: rows * 20 + (y.name ? 32 : 14),
-      bottom: 28 + (x.name ? 22 : 0) + (option.dataZoom ? 34 : 0),
+      bottom: 28 + (x.name ? 22 : 0) + (sliders(option).length ? 34 : 0),
     };
     Object.assign(x, { nameLocation: "middle", nameGap: 30 });
     Object.assign(option.legend, {
@@ -96,7 +99,8 @@
 
   function dress(spec, width) {
     const narrow = width < 520, option = spec.option;
-    const largest = Math.max(10, ...option.series.flatMap(s => s.data.map(d => +d.value?.[0] || 0)));
+    const largest = dimension => option.series.reduce(
+      (most, s) => s.data.reduce((most, d) => Math.max(most, +d.value?.[dimension] || 0), most), 10);
     option.series.filter(s => !s.name).forEach(s => { s.z = 1; }); // the lines that join dots lie below them
     if (narrow) {
       for (const { label } of option.series) if (label) Object.assign(label, { width: 120, overflow: "truncate" });
@@ -104,10 +108,10 @@
     option.animation = false;
     option.useUTC = true;
     option.textStyle = { fontFamily: getComputedStyle(document.body).fontFamily, color: css("--text") };
-    option.xAxis.forEach(axis => dressAxis(axis, spec.x, narrow, largest));
-    option.yAxis.forEach(axis => dressAxis(axis, spec.y, narrow));
+    option.xAxis.forEach(axis => dressAxis(axis, spec.x, narrow, largest(0)));
+    option.yAxis.forEach(axis => dressAxis(axis, spec.y, narrow, largest(1)));
     layout(spec, width, narrow);
-    option.dataZoom?.forEach(zoom => Object.assign(zoom, {
+    sliders(option).forEach(zoom => Object.assign(zoom, {
       bottom: 4, height: 20, showDataShadow: false, labelFormatter: duration, textStyle: { color: css("--subdued") },
       borderColor: css("--line"), backgroundColor: css("--panel"), fillerColor: css("--faint") + "88",
       brushSelect: false,
@@ -121,11 +125,19 @@
 
   function draw(width) {
     const paint = (key, value) => colored.has(key) && /^--[a-z0-9]+$/.test(value) ? css(value) : value;
-    for (const spec of JSON.parse(source, paint)) {
+    const groups = {}, specs = JSON.parse(source, paint);
+    for (const [i, spec] of specs.entries()) {
+      // Of charts that zoom together only the last one shows the slider.
+      if (spec.group && specs[i + 1]?.group === spec.group) spec.option.dataZoom[0].show = false;
       const node = document.getElementById(spec.id);
       echarts.getInstanceByDom(node)?.dispose();
       const chart = echarts.init(node, null, { renderer: "svg", width });
       chart.setOption(dress(spec, width ?? node.clientWidth));
+      if (!spec.group) continue;
+      const group = groups[spec.group] ??= [];
+      group.push(chart);
+      chart.on("datazoom", ({ start, end }) => group.filter(other => other !== chart).forEach(
+        other => other.dispatchAction({ type: "dataZoom", start, end }, { silent: true })));
     }
   }
   draw();

@@ -10,8 +10,11 @@ import (
 	"deduplab/results"
 )
 
-// lineWidth bounds the prose of the terminal report.
-const lineWidth = 120
+// lineWidth bounds the prose of the terminal report, and noteLines the length of a footnote.
+const (
+	lineWidth = 146
+	noteLines = 4
+)
 
 // Terminal writes the run as text: what the stream was, one row for each strategy with the numbers that decide, best
 // first, footnotes that say why a requirement is missed and where to look next, and the recommendation.
@@ -21,31 +24,35 @@ func Terminal(w io.Writer, run *results.Run) error {
 
 	order := ranked(run)
 	notes := footnotes{numbers: map[string]int{}}
-	t := table{right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true}}
-	t.add("strategy", "dups left", "lost", "wait p99", "commit p99", "keys live/held", "updates",
+	t := table{right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}}
+	t.add("strategy", "dups left", "lost", "wait p99", "commit p99", "keys live", "held", "updates",
 		"same table under", "meets")
-	for _, s := range ran(order) {
-		marker := notes.add(s.ID, missed(s))
-		t.add(s.ID, count(s.Leaked), lost(s), p99(s.Latency.Wait), p99(s.Latency.Commit),
-			short(s.State.KeysLivePeak)+" / "+short(s.State.KeysHeldPeak), count(s.Updates),
-			sameTable(s.Determinism), meets(s)+marker)
-	}
-	if len(order) == 0 {
-		b.WriteString("no strategy was run\n")
-	} else {
-		b.WriteString(t.String())
-	}
+	var refused []*results.Strategy
 	for _, s := range order {
 		if s.Refused != "" {
-			b.WriteString(wrap(s.ID+gutter, "refused: "+s.Refused, lineWidth))
+			refused = append(refused, s)
+			continue
 		}
+		t.add(s.ID, count(s.Leaked), lost(s), p99(s.Latency.Wait), p99(s.Latency.Commit),
+			short(s.State.KeysLivePeak), short(s.State.KeysHeldPeak), count(s.Updates),
+			sameTable(s.Determinism), meets(s)+notes.add(s))
 	}
+	switch {
+	case len(order) == 0:
+		b.WriteString("no strategy was run\n")
+	case len(refused) < len(order):
+		b.WriteString(t.String())
+	}
+	b.WriteString(refusals(refused))
 	if !run.Workload.Labelled && len(order) > 0 {
 		b.WriteString("\n" + wrap("", unlabelled, lineWidth))
 	}
 	b.WriteString(notes.String())
-	if len(run.Summary) > 0 {
-		b.WriteString("\n" + wrap("", strings.Join(run.Summary, " "), lineWidth))
+	for i, sentence := range run.Summary {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(wrap("", sentence, lineWidth))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -115,28 +122,51 @@ func sameTable(causes []results.Determinism) string {
 	return strings.Join(differ, ", ")
 }
 
-// missed are the lines of a strategy's footnote: every requirement that it does not meet with the number, the causes
-// and the evidence, then what the measurement brought up, then where to look next.
-func missed(s *results.Strategy) []string {
-	var lines []string
+// refusals names the strategies that the planner does not accept, under their reason.
+func refusals(refused []*results.Strategy) string {
+	var reasons []string
+	names := map[string][]string{}
+	for _, s := range refused {
+		if names[s.Refused] == nil {
+			reasons = append(reasons, s.Refused)
+		}
+		names[s.Refused] = append(names[s.Refused], s.ID)
+	}
+	var b strings.Builder
+	for i, reason := range reasons {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(wrap("refused   ", list(names[reason])+": "+reason, lineWidth))
+	}
+	return b.String()
+}
+
+// misses says in one line which requirements a strategy does not meet, each with its number and the causes; an empty
+// line that it meets them all. The example is the evidence of the first of them that has any.
+func misses(s *results.Strategy) (line, example string) {
+	var parts []string
 	for _, v := range s.Verdicts {
 		if v.Verdict == results.Pass || v.Verdict == results.NotApplicable {
 			continue
 		}
-		verb := "misses"
-		if v.Verdict != results.Fail {
-			verb = v.Verdict + " on"
+		part := v.Requirement + " "
+		if !strings.HasPrefix(v.Value, v.Bound) {
+			part += v.Bound + ": "
 		}
-		line := fmt.Sprintf("%s %s %s: %s", verb, v.Requirement, v.Bound, v.Value)
+		part += v.Value
 		if causes := causesOf(s, v.Requirement); len(causes) > 0 {
-			line += " (" + causeText(causes) + ")"
+			part += " (" + causeText(causes) + ")"
 		}
-		if v.Evidence != "" {
-			line += "; " + v.Evidence
+		parts = append(parts, part)
+		if example == "" {
+			example = v.Evidence
 		}
-		lines = append(lines, line)
 	}
-	return append(lines, s.Findings...)
+	if len(parts) > 0 {
+		line = "misses " + strings.Join(parts, "; ")
+	}
+	return line, example
 }
 
 func causeText(causes []cause) string {
@@ -147,42 +177,76 @@ func causeText(causes []cause) string {
 	return strings.Join(parts, ", ")
 }
 
-// footnotes are numbered in the order of the table; strategies with the same lines share one.
+// footnotes are numbered in the order of the table. Strategies that miss the same by the same numbers, and have the
+// same findings, share one.
 type footnotes struct {
 	numbers map[string]int
 	notes   []footnote
 }
 
 type footnote struct {
-	ids   []string
-	lines []string
+	ids     []string
+	texts   []string // what is missed, then the findings
+	example string
 }
 
 // add returns the marker of a strategy's footnote, which is empty when there is nothing to say.
-func (f *footnotes) add(id string, lines []string) string {
-	if len(lines) == 0 {
+func (f *footnotes) add(s *results.Strategy) string {
+	var texts []string
+	line, example := misses(s)
+	if line != "" {
+		texts = append(texts, line)
+	}
+	texts = append(texts, s.Findings...)
+	if len(texts) == 0 {
 		return ""
 	}
-	text := strings.Join(lines, "\n")
-	n, found := f.numbers[text]
+	key := strings.Join(texts, "\n")
+	n, found := f.numbers[key]
 	if !found {
-		f.notes = append(f.notes, footnote{lines: lines})
+		f.notes = append(f.notes, footnote{texts: texts, example: example})
 		n = len(f.notes)
-		f.numbers[text] = n
+		f.numbers[key] = n
 	}
-	f.notes[n-1].ids = append(f.notes[n-1].ids, id)
+	f.notes[n-1].ids = append(f.notes[n-1].ids, s.ID)
 	return fmt.Sprintf("   [%d]", n)
 }
 
-// String writes the footnotes, each under the names of its strategies.
+// String writes the footnotes, each under the names of its strategies and with where to look next: what does not fit
+// into a short footnote stands there, and so does all of an example.
 func (f *footnotes) String() string {
 	var b strings.Builder
 	for i, note := range f.notes {
 		marker := fmt.Sprintf("[%d] ", i+1)
-		fmt.Fprintf(&b, "\n%s%s   see report.html#%s\n", marker, list(note.ids), anchor(note.ids[0]))
-		for _, line := range note.lines {
-			b.WriteString(wrap(strings.Repeat(" ", len(marker))+"- ", line, lineWidth))
+		indent := strings.Repeat(" ", len(marker))
+		texts := note.texts
+		if note.example != "" {
+			texts = append(texts, shorten(note.example, lineWidth-len(indent)-2))
 		}
+		var body strings.Builder
+		lines, more := 0, 0
+		for _, text := range texts {
+			wrapped := wrap(indent+"- ", text, lineWidth)
+			if n := strings.Count(wrapped, "\n"); lines == 0 || lines+n <= noteLines {
+				body.WriteString(wrapped)
+				lines += n
+			} else {
+				more++
+			}
+		}
+		see := list(note.ids) + ", see report.html#" + anchor(note.ids[0])
+		if more > 0 {
+			see += fmt.Sprintf(" for %d more", more)
+		}
+		b.WriteString("\n" + wrap(marker, see, lineWidth) + body.String())
 	}
 	return b.String()
+}
+
+// shorten cuts text to a width.
+func shorten(text string, width int) string {
+	if runes := []rune(text); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return text
 }

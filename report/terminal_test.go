@@ -41,7 +41,7 @@ func TestTerminalEmpty(t *testing.T) {
 func TestTerminalOrder(t *testing.T) {
 	got := terminal(t, small())
 	at := 0
-	for _, id := range []string{"\nclean ", "\nleaky ", "\nlossy ", "\nrejected   refused: the sink takes no updates"} {
+	for _, id := range []string{"\nclean ", "\nleaky ", "\nlossy ", "\nrefused   rejected: the sink takes no updates"} {
 		i := strings.Index(got[at:], id)
 		if i < 0 {
 			t.Fatalf("%q is missing or out of order in\n%s", id, got)
@@ -49,7 +49,8 @@ func TestTerminalOrder(t *testing.T) {
 		at += i
 	}
 	for _, want := range []string{
-		"misses lost <= 0: 7 (late 6, id_reuse 1); order x came late",
+		"misses lost <= 0: 7 (late 6, id_reuse 1) - order x came late",
+		"lossy, see report.html#s-lossy",
 		"≥ 7",
 		"unknown, and lost is a lower bound",
 		"1,000,000,000,007",

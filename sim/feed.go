@@ -258,8 +258,9 @@ type interleaving struct {
 	ahead    stream.Row // read from rows, not yet in a queue
 	hasAhead bool
 	ended    bool
-	queues   [][]stream.Row
+	queues   [][]queued
 	waiting  int
+	filled   int // rows that have been in a queue
 	skew     int
 	random   *rand.Rand
 	turn     int
@@ -267,9 +268,15 @@ type interleaving struct {
 	now      stream.Time
 }
 
+// queued is a row that waits, and its place in the order of arrival.
+type queued struct {
+	stream.Row
+	place int
+}
+
 func newInterleaving(rows *arrivals, partitions int, p Perturbation) *interleaving {
 	return &interleaving{
-		rows: rows, queues: make([][]stream.Row, partitions), skew: max(p.Skew, 1),
+		rows: rows, queues: make([][]queued, partitions), skew: max(p.Skew, 1),
 		random: rand.New(rand.NewPCG(p.Seed, 0x1ead)), now: stream.MinTime,
 	}
 }
@@ -289,7 +296,7 @@ func (v *interleaving) next() (stream.Row, bool, error) {
 		v.burst = 1 + v.random.IntN(64)
 	}
 	v.burst--
-	row := v.queues[v.turn][0]
+	row := v.queues[v.turn][0].Row
 	v.queues[v.turn] = v.queues[v.turn][1:]
 	v.waiting--
 	v.now = max(v.now, row.Arrival)
@@ -297,9 +304,9 @@ func (v *interleaving) next() (stream.Row, bool, error) {
 	return row, true, nil
 }
 
-// fill reads rows into the queues while the window has room.
+// fill reads rows into the queues as far as one may be handed out before the oldest that waits.
 func (v *interleaving) fill() error {
-	for v.waiting < v.skew {
+	for {
 		if !v.hasAhead {
 			if v.ended {
 				return nil
@@ -314,22 +321,25 @@ func (v *interleaving) fill() error {
 			}
 			v.ahead, v.hasAhead = row, true
 		}
-		if v.waiting > 0 && v.ahead.Arrival > v.queues[v.oldestQueue()][0].Arrival+longestLead {
-			return nil
+		if v.waiting > 0 {
+			oldest := &v.queues[v.oldestQueue()][0]
+			if v.filled-oldest.place > v.skew || v.ahead.Arrival > oldest.Arrival+longestLead {
+				return nil
+			}
 		}
 		p := v.ahead.Partition
-		v.queues[p] = append(v.queues[p], v.ahead)
+		v.queues[p] = append(v.queues[p], queued{v.ahead, v.filled})
 		v.hasAhead = false
 		v.waiting++
+		v.filled++
 	}
-	return nil
 }
 
 // oldestQueue is the partition whose first waiting row arrived first.
 func (v *interleaving) oldestQueue() int {
 	oldest := -1
 	for p, q := range v.queues {
-		if len(q) > 0 && (oldest < 0 || q[0].Arrival < v.queues[oldest][0].Arrival) {
+		if len(q) > 0 && (oldest < 0 || q[0].place < v.queues[oldest][0].place) {
 			oldest = p
 		}
 	}

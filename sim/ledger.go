@@ -11,7 +11,7 @@ import (
 // LedgerSpec says what a ledger is to know of the job and the strategy.
 type LedgerSpec struct {
 	Workload gen.Workload
-	// SinkKind is what the result's reader makes of the changes.
+	// Sink is what the result's reader makes of the changes.
 	Sink SinkKind
 	// CommitEvery is the checkpoint interval under exactly-once: a change is visible at the next multiple. 0: at once.
 	CommitEvery stream.Time
@@ -19,6 +19,8 @@ type LedgerSpec struct {
 	KeyOnly bool
 	// Digest asks for digests, with which two runs are compared.
 	Digest bool
+	// Retracts says that rows of the result can be taken back: the causes of leaks are then kept by event.
+	Retracts bool
 	// ToChangelog says that every change reaches the sink as an inserted row.
 	ToChangelog bool
 	// Cause finds the cause of a leak: a row that came through beside another one of its event. Nil: Unexplained.
@@ -334,7 +336,7 @@ func (l *Ledger) leak(c *Change) {
 		cause = l.spec.Cause(Leak{c.Tag, c.At, c.Kind == stream.UpdateAfter})
 	}
 	l.leaks[cause]++
-	if l.spec.Sink != AppendSink && c.Op != OpRelease {
+	if l.spec.Retracts {
 		l.leakCauses[c.Tag.Event()] = append(l.leakCauses[c.Tag.Event()], cause)
 	}
 	l.examples.keepLeak(c, cause)

@@ -78,7 +78,7 @@ type localBatch struct {
 func newTwoPhaseAggregate(c *sim.Ctx, m MiniBatch, o groupAggregate, keyBytes int) *twoPhaseAggregate {
 	global := &batchAggregate{groupAggregate: o, keyBytes: keyBytes}
 	return &twoPhaseAggregate{
-		miniBatch: *m.byClock(global), global: global,
+		miniBatch: *m.byClock(c, global), global: global,
 		local: make([]localBatch, c.Readers()), localSize: max(1, m.Size/c.Readers()),
 	}
 }
@@ -86,7 +86,9 @@ func newTwoPhaseAggregate(c *sim.Ctx, m MiniBatch, o groupAggregate, keyBytes in
 func (o *twoPhaseAggregate) Rows(c *sim.Ctx, rows []stream.Row) {
 	for i := range rows {
 		row := &rows[i]
-		o.clock.row(c, row.Arrival)
+		if o.clock != nil {
+			o.clock.row(c, row.Arrival)
+		}
 		local := &o.local[row.Reader]
 		stands := local.batch.get(row.Key)
 		switch {
@@ -133,7 +135,7 @@ func (o *twoPhaseAggregate) end(c *sim.Ctx) {
 }
 
 func (o *twoPhaseAggregate) Watermark(c *sim.Ctx, w stream.Time) {
-	if w == stream.MaxTime {
+	if o.clock == nil || w == stream.MaxTime {
 		o.end(c)
 	}
 }

@@ -33,6 +33,10 @@ var _ = register(&Strategy{
 			innerArgs, _ := inner.Resolve(map[string]string{"size": args.Text("size")}, job.Schema)
 			p = inner.Plan(innerArgs, job)
 		}
+		clock := stream.Time(0)
+		if job.MiniBatch.on() && args.Text("main") == "none" && !job.MiniBatch.ByWatermark {
+			clock = job.MiniBatch.Latency
+		}
 		newInner := p.New
 		p.New = func(c *sim.Ctx) sim.Operator {
 			return &lateFilter{
@@ -40,6 +44,7 @@ var _ = register(&Strategy{
 				watermarks: noWatermarks(c.Readers()),
 				nullCheck:  args.Bool("null_check"),
 				lateBranch: args.Text("branch") == "dlq",
+				clock:      clock,
 			}
 		}
 		p.Code = lateDLQCode(args, job, p.Code)
@@ -54,7 +59,11 @@ type lateFilter struct {
 	watermarks []stream.Time // by reader
 	nullCheck  bool
 	lateBranch bool // the result is the late rows
-	passed     []stream.Row
+	// clock is the interval of mini-batch where nothing behind the filter goes by event time. The planner then puts a
+	// MiniBatchAssigner in front of the filter that goes by the clock, and CURRENT_WATERMARK is the latest multiple of
+	// the interval on the clock instead of an event time. Not recorded here, but seen in the engine.
+	clock  stream.Time
+	passed []stream.Row
 }
 
 func noWatermarks(readers int) []stream.Time {
@@ -69,7 +78,7 @@ func (o *lateFilter) Rows(c *sim.Ctx, rows []stream.Row) {
 	o.passed = o.passed[:0]
 	for i := range rows {
 		row := &rows[i]
-		watermark := o.watermarks[row.Reader]
+		watermark := o.current(row)
 		late := row.Event <= watermark
 		switch {
 		case watermark == stream.MinTime && o.lateBranch, watermark == stream.MinTime && !o.nullCheck:
@@ -86,6 +95,14 @@ func (o *lateFilter) Rows(c *sim.Ctx, rows []stream.Row) {
 	if len(o.passed) > 0 {
 		o.main.Rows(c, o.passed)
 	}
+}
+
+// current is CURRENT_WATERMARK for a row.
+func (o *lateFilter) current(row *stream.Row) stream.Time {
+	if o.clock == 0 {
+		return o.watermarks[row.Reader]
+	}
+	return ClockWatermark(row.Arrival, o.clock)
 }
 
 func (o *lateFilter) SourceWatermark(c *sim.Ctx, reader int, w stream.Time) {

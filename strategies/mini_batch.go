@@ -27,8 +27,11 @@ type miniBatch struct {
 	clock  *batchClock // nil: watermarks end batches
 }
 
-// byClock makes the operator of a strategy whose batches end by the clock.
-func (m MiniBatch) byClock(b bundle) *miniBatch {
+// byClock makes the operator of a strategy whose batches end by the clock, unless a consumer goes by event time.
+func (m MiniBatch) byClock(c *sim.Ctx, b bundle) *miniBatch {
+	if m.ByWatermark {
+		return m.byWatermark(c, b)
+	}
 	return &miniBatch{bundle: b, size: m.Size, clock: &batchClock{interval: m.Latency, next: stream.MinTime}}
 }
 
@@ -147,4 +150,13 @@ func (b *byKey[V]) state(c *sim.Ctx, t *sim.Table, entryBytes, rows, rowBytes in
 		}
 	}
 	return s
+}
+
+// ClockWatermark is the watermark that a MiniBatchAssigner sends by the clock: the latest multiple of the interval after
+// 0, none before the first.
+func ClockWatermark(now, interval stream.Time) stream.Time {
+	if start := now.Floor(interval); start > 0 {
+		return start
+	}
+	return stream.MinTime
 }

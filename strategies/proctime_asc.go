@@ -27,7 +27,7 @@ var _ = register(&Strategy{
 			New: func(c *sim.Ctx) sim.Operator {
 				first := keepFirst{state: c.NewTable(ttl), entryBytes: job.keyBytes() + ttlBytes(ttl) + 1}
 				if job.MiniBatch.on() {
-					return job.MiniBatch.byClock(&firstOfBatch{keepFirst: first, rowBytes: job.rowBytes()})
+					return job.MiniBatch.byClock(c, &firstOfBatch{keepFirst: first, rowBytes: job.rowBytes()})
 				}
 				return &first
 			},

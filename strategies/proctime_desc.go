@@ -29,7 +29,7 @@ var _ = register(&Strategy{
 				}
 				switch {
 				case job.MiniBatch.on():
-					return job.MiniBatch.byClock(&lastOfBatch{
+					return job.MiniBatch.byClock(c, &lastOfBatch{
 						keepLastArrived: last, allUpdates: stateless, rowBytes: job.rowBytes(),
 					})
 				case stateless:

@@ -62,7 +62,7 @@ func groupPlan(args Args, job Job, keyBytes int, replaces replaces) Plan {
 			case !job.MiniBatch.on():
 				return o
 			case args.Text("phases") == "one":
-				return job.MiniBatch.byClock(&batchAggregate{groupAggregate: *o, keyBytes: keyBytes})
+				return job.MiniBatch.byClock(c, &batchAggregate{groupAggregate: *o, keyBytes: keyBytes})
 			}
 			return newTwoPhaseAggregate(c, job.MiniBatch, *o, keyBytes)
 		},

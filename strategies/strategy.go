@@ -45,6 +45,8 @@ type MiniBatch struct {
 	Latency stream.Time // allow-latency
 	Size    int
 	Compact bool // table.exec.deduplicate.mini-batch.compact-changes-enabled
+	// ByWatermark says that a consumer goes by event time. Then the batches of all strategies end with watermarks.
+	ByWatermark bool
 }
 
 // Sink is what consumes the result.
