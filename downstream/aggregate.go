@@ -40,8 +40,8 @@ func (s *sums) values() []stream.Value {
 	return []stream.Value{{Int: s.count}, total}
 }
 
-// Aggregate is SELECT COUNT(*), SUM(column) over all rows: Flink's GroupAggFunction. A query that is declared insert-only
-// makes it count every +U as a further row: flink downstream/nontime-price-asc-then-count.
+// Aggregate is SELECT COUNT(*), SUM(column) over all rows: Flink's GroupAggFunction. A query that is declared
+// insert-only makes it count every +U as a further row: flink downstream/nontime-price-asc-then-count.
 //
 // With mini-batch it aggregates in two phases, each of which waits for the end of its batch.
 type Aggregate struct {

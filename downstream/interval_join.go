@@ -67,17 +67,18 @@ func (j *IntervalJoin) Other(row stream.Record) {
 }
 
 // join pairs a row of one side with the rows of the other, and keeps it while more may come. Rows without a key match
-// nothing.
+// nothing, but are kept all the same.
 func (j *IntervalJoin) join(own, other *joinSide, row stream.Record, pair func(stream.Record) []stream.Value) {
-	if row[own.key].Null {
-		return
+	null := row[own.key].Null
+	key, time := "="+row[own.key].Text, stream.Time(row[own.col].Int)
+	if null {
+		key = ""
 	}
-	key, time := row[own.key].Text, stream.Time(row[own.col].Int)
 	if latest := time + own.reach; other.upTo < latest {
 		other.upTo = j.expired(other)
 		kept := other.rows[key][:0]
 		for _, o := range other.rows[key] {
-			if o.time >= time-other.reach && o.time <= latest {
+			if !null && o.time >= time-other.reach && o.time <= latest {
 				j.send(stream.Insert, pair(o.row)...)
 			}
 			if o.time > other.upTo {
@@ -120,7 +121,8 @@ func (j *IntervalJoin) expired(side *joinSide) stream.Time {
 	return j.watermark - side.reach - 1
 }
 
-// expire removes the expired rows of a key and sets the timer for the rest. Flink takes rows at or before time 0 for none.
+// expire removes the expired rows of a key and sets the timer for the rest. Flink takes rows at or before time 0 for
+// none.
 func (side *joinSide) expire(key string) {
 	side.rows[key] = slices.DeleteFunc(side.rows[key], func(s stamped) bool { return s.time <= side.upTo })
 	earliest := stream.Time(-1)

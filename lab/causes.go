@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"slices"
+
 	"deduplab/gen"
 	"deduplab/sim"
 	"deduplab/strategies"
@@ -22,9 +24,11 @@ func causeOf(plan strategies.Plan, args strategies.Args, w gen.Workload) func(si
 		if leak.Update {
 			return "unretracted" // a +U whose -U was not sent leaves the row before it in the result
 		}
-		before := siblings(w, leak, func(stream.Tag) bool { return true })
-		sameKey := siblings(w, leak, func(t stream.Tag) bool { return w.NewKey(t.Origin()) == w.NewKey(leak.Tag.Origin()) })
-		if w.NewKey(leak.Tag.Origin()) || len(sameKey) == 0 && len(before) > 0 {
+		newKey := w.NewKey(leak.Tag.Origin())
+		isSameKey := func(t stream.Tag) bool { return w.NewKey(t.Origin()) == newKey }
+		otherKey := newKey || anyOther(w, leak, func(t stream.Tag) bool { return !isSameKey(t) })
+		sameKey := siblings(w, leak, isSameKey)
+		if newKey || len(sameKey) == 0 && otherKey {
 			return "regenerated_id"
 		}
 		switch plan.Leaks {
@@ -34,6 +38,15 @@ func causeOf(plan strategies.Plan, args strategies.Args, w gen.Workload) func(si
 				return "payload_differs"
 			}
 		case strategies.ByWindow:
+			// Rows of one key and window are one row of the result.
+			event := w.Schema().Event
+			window := func(t stream.Tag) stream.Time {
+				return strategies.WindowEnd(stream.Time(w.Order(t, event)), plan.Window)
+			}
+			another := func(t stream.Tag) bool { return isSameKey(t) && window(t) != window(leak.Tag) }
+			if otherKey && !anyOther(w, leak, another) {
+				return "regenerated_id"
+			}
 			return "window_boundary"
 		case strategies.ByTimer:
 			// Had the state been kept from the last row on, as the article means it, the copy would have been caught.
@@ -58,6 +71,14 @@ func siblings(w gen.Workload, leak sim.Leak, kind func(stream.Tag) bool) []strea
 		}
 	}
 	return earlier
+}
+
+// anyOther reports whether a row of the event that is of a kind can have come through before the leaked row, though it
+// may have arrived after it: subtasks send what one watermark lets go of in an order of their own.
+func anyOther(w gen.Workload, leak sim.Leak, kind func(stream.Tag) bool) bool {
+	return slices.ContainsFunc(w.Rows(nil, leak.Tag.Event()), func(t stream.Tag) bool {
+		return t != leak.Tag && w.Arrival(t) <= leak.At && kind(t)
+	})
 }
 
 // promised tells the row that a result must end with from the others of its event: the version that the scenario

@@ -53,7 +53,7 @@ func judgeAppendOnly(v *results.Verdict, q scenarios.Requirement, s *results.Str
 	switch {
 	case violations == 0 && !slices.Equal(s.Declared.Changelog, []string{"I"}):
 		v.Verdict = results.Fail
-		v.Value = "0 updates, but may send " + kinds(s.Declared.Changelog)
+		v.Value = "may send " + kinds(s.Declared.Changelog)
 		v.Evidence = "the planner declares " + strings.Join(s.Declared.Changelog, ", ") + ", so a consumer of inserts " +
 			"only refuses it, though nothing here is an update"
 	case violations > 0:

@@ -67,7 +67,7 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) *sim.Task {
 		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
 		CheckpointInterval: job.Checkpoint.Interval,
 		NewTable: func(_ int, ttl stream.Time) *sim.Table {
-			spec := sim.TableSpec{TTL: ttl, Sample: sample}
+			spec := sim.TableSpec{TTL: ttl, Sample: sample, SpillAt: r.options.SpillAt}
 			if job.State == "pebble" && l.err == nil {
 				spec.Cold, l.err = r.options.OpenState()
 				l.cold = append(l.cold, spec.Cold)

@@ -25,6 +25,9 @@ type Options struct {
 	Only []string // ids of the strategies to run; empty: all
 	// OpenState makes the cold store of one table for `job.state: pebble`; it must be given for that.
 	OpenState func() (sim.Cold, error)
+	// SpillAt is the number of entries that a table keeps in memory before it moves them to its cold store (default
+	// 2,000,000).
+	SpillAt int
 	// Progress is told from time to time what the run is doing; may be nil.
 	Progress func(Progress)
 }

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
@@ -90,7 +92,7 @@ func newMarker(name, color string, all []*results.Strategy, text func(*results.S
 }
 
 // stacked draws one horizontal bar for each strategy, made of parts, with markers at the end of those that deserve a
-// second look.
+// second look. What is zero for all of them is left out.
 func stacked(id, label string, names []string, parts []part, markers ...marker) chart {
 	ends := make([]int64, len(names))
 	bar := charts.NewBar()
@@ -98,6 +100,9 @@ func stacked(id, label string, names []string, parts []part, markers ...marker) 
 		charts.WithXAxisOpts(opts.XAxis{Type: "value", MinInterval: 1}))
 	bar.SetXAxis(names).XYReversal()
 	for _, p := range parts {
+		if !slices.ContainsFunc(p.values, func(v int64) bool { return v != 0 }) {
+			continue
+		}
 		data := make([]opts.BarData, len(p.values))
 		for i, v := range p.values {
 			data[i] = opts.BarData{Value: v, Name: count(v)}
@@ -108,11 +113,14 @@ func stacked(id, label string, names []string, parts []part, markers ...marker) 
 	}
 	for _, m := range markers {
 		scatter := charts.NewScatter()
-		data := []opts.ScatterData{}
+		var data []opts.ScatterData
 		for i, text := range m.texts {
 			if text != "" {
 				data = append(data, opts.ScatterData{Name: text, Value: []any{ends[i], i}})
 			}
+		}
+		if len(data) == 0 {
+			continue
 		}
 		scatter.AddSeries(m.name, data,
 			charts.WithScatterChartOpts(opts.ScatterChart{Symbol: "diamond", SymbolSize: 13}),

@@ -107,24 +107,31 @@ func logged(ms int64) int64 {
 	return max(1, ms)
 }
 
+// curves is how many strategies' state is shown at first.
+const curves = 6
+
 // stateFigure draws keys live and held over time. Of the strategies whose state peaks at the same height only the
-// best is shown at first; the legend brings in the others.
+// best is shown at first, and of those the largest; the legend brings in the others.
 func stateFigure(all []*results.Strategy) figure {
 	f := figure{Title: "State over time, live and held"}
 	line := charts.NewLine()
 	shown := map[string]bool{}
+	all = slices.DeleteFunc(slices.Clone(all), func(s *results.Strategy) bool { return len(s.State.Series) == 0 })
+	if len(all) == 0 {
+		f.See = "No strategy has a state series."
+		return f
+	}
+	slices.SortStableFunc(all, func(a, b *results.Strategy) int {
+		return cmp.Compare(b.State.KeysHeldPeak, a.State.KeysHeldPeak)
+	})
+	largest := all[0]
 	var heights []string
-	var largest *results.Strategy
 	for i, s := range all {
-		if len(s.State.Series) == 0 {
-			continue
-		}
-		if largest == nil || s.State.KeysHeldPeak > largest.State.KeysHeldPeak {
-			largest = s
-		}
 		height := short(s.State.KeysLivePeak) + short(s.State.KeysHeldPeak)
-		shown[s.ID] = !slices.Contains(heights, height) && len(heights) < 6
+		shown[s.ID] = !slices.Contains(heights, height) && len(heights) < curves
+		color := palette[i%len(palette)]
 		if shown[s.ID] {
+			color = palette[len(heights)]
 			heights = append(heights, height)
 		}
 		live := make([]opts.LineData, len(s.State.Series))
@@ -133,24 +140,19 @@ func stateFigure(all []*results.Strategy) figure {
 			live[j] = opts.LineData{Value: []int64{p.AtMS, p.KeysLive}}
 			held[j] = opts.LineData{Value: []int64{p.AtMS, p.KeysHeld}}
 		}
-		color := palette[i%len(palette)]
 		plain := charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(false)})
 		line.AddSeries(s.ID, live, plain, charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
 			charts.WithLineStyleOpts(opts.LineStyle{Color: color, Width: 2}))
 		line.AddSeries(s.ID, held, plain, charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
 			charts.WithLineStyleOpts(opts.LineStyle{Color: color, Width: 1.2, Type: "dashed"}))
 	}
-	if largest == nil {
-		f.See = "No strategy has a state series."
-		return f
-	}
 	line.SetGlobalOptions(
 		charts.WithLegendOpts(opts.Legend{Selected: shown}),
 		charts.WithTooltipOpts(opts.Tooltip{Trigger: "axis"}),
 		charts.WithXAxisOpts(opts.XAxis{Type: "time"}),
 		charts.WithYAxisOpts(opts.YAxis{Type: "value", MinInterval: 1}))
-	f.See = fmt.Sprintf("Solid is live, dashed is held (expired, not yet removed). %s holds the most, %s keys, of which "+
-		"%s are live at their peak. Strategies that run at the same height are hidden at first: the legend shows them.",
+	f.See = fmt.Sprintf("Solid is live, dashed is held (expired, not yet removed). %s holds the most, %s keys, of "+
+		"which %s are live at their peak. Strategies that run at the same height are hidden at first: the legend shows them.",
 		largest.ID, short(largest.State.KeysHeldPeak), short(largest.State.KeysLivePeak))
 	f.Charts = []chart{{
 		ID: "chart-state", Height: 400, Note: "keys live / held", Option: line.JSON(), X: "duration", Y: "count",
@@ -301,8 +303,11 @@ func byCause(id, what string, all []*results.Strategy, of func(*results.Strategy
 	return []chart{c}
 }
 
-// lanes is how many partitions get a chart of their own.
-const lanes = 4
+// lanes is how many partitions get a chart of their own; slider is the height of the slider below the last one.
+const (
+	lanes  = 4
+	slider = 34
+)
 
 // arrivalFigure draws how far rows are behind their event time when they arrive, with how far the watermark is behind.
 func arrivalFigure(w results.Workload) figure {
@@ -337,15 +342,17 @@ func arrivalFigure(w results.Workload) figure {
 				origins, rows, w.Watermark))
 		}
 	}
+	f.Charts[len(f.Charts)-1].Height += slider
 	var most []string
 	for _, c := range behind {
 		most = append(most, fmt.Sprintf("%s %s", c.Name, millis(c.N)))
 	}
-	f.See = fmt.Sprintf("A dot is a row; the higher, the longer after its event time it arrives (log scale, from 1 ms). The "+
-		"line is how far the watermark is behind: a row above it is late, ringed in red. It peaks where the watermark waits. "+
-		"In the shaded spans a partition sends nothing; a column after one is what an outage held up. Farthest behind: %s. "+
-		"Drawn are %s of %s rows, %s of them late: of each partition one at regular intervals, and of the late rows one for "+
-		"each place in the picture.", list(most), count(int64(len(w.Arrivals))), count(w.Rows), count(int64(late)))
+	f.See = fmt.Sprintf("A dot is a row; the higher, the longer after its event time it arrives (log scale, from 1 ms). "+
+		"The line is how far the watermark is behind: a row above it is late, ringed in red. It peaks where the watermark "+
+		"waits. In the shaded spans a partition sends nothing; a column after one is what an outage held up. Farthest "+
+		"behind: %s. Drawn are %s of %s rows, %s of them late: of each partition one at regular intervals, and of the "+
+		"late rows one for each place in the picture.", list(most), count(int64(len(w.Arrivals))), count(w.Rows),
+		count(int64(late)))
 	return f
 }
 
@@ -379,10 +386,10 @@ func lagChart(id, caption string, origins []string, rows []results.Arrival, wate
 	line.AddSeries("watermark", steps, charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(false)}),
 		charts.WithItemStyleOpts(opts.ItemStyle{Color: "--text"}),
 		charts.WithLineStyleOpts(opts.LineStyle{Color: "--text", Width: 1.4}))
+	shade := opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: faint, Opacity: opts.Float(0.4)}}
 	for _, g := range gaps(rows) {
 		line.SetSeriesOptions(charts.WithMarkAreaData([]opts.MarkAreaData{
-			{MarkAreaStyle: opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: faint, Opacity: opts.Float(0.4)}}, XAxis: g[0]},
-			{XAxis: g[1]},
+			{MarkAreaStyle: shade, XAxis: g[0]}, {XAxis: g[1]},
 		}))
 	}
 	scatter.Overlap(line)
@@ -391,7 +398,7 @@ func lagChart(id, caption string, origins []string, rows []results.Arrival, wate
 		label += ", " + caption
 	}
 	return chart{
-		ID: id, Caption: caption, Height: 320, Group: "arrival", Option: scatter.JSON(), X: "duration", Y: "log",
+		ID: id, Caption: caption, Height: 300, Group: "arrival", Option: scatter.JSON(), X: "duration", Y: "log",
 		Label: label,
 	}
 }
@@ -453,10 +460,10 @@ func tradeOffFigure(all []*results.Strategy) figure {
 		if d.lost > 0 {
 			color, size = loss, 12+int(5*math.Log10(float64(d.lost)+1))
 		}
-		// The name goes to the side where there is room for it.
-		side := "right"
+		// The name goes where there is room for it.
+		side, align := "right", "left"
 		if math.Log(float64(logged(d.wait))) > 0.6*math.Log(float64(longest)) {
-			side = "left"
+			side, align = "top", "right"
 		}
 		name := types.FuncStr(d.name())
 		scatter.AddSeries(list(d.ids), []opts.ScatterData{{
@@ -467,7 +474,7 @@ func tradeOffFigure(all []*results.Strategy) figure {
 			charts.WithItemStyleOpts(opts.ItemStyle{Color: color, Opacity: opts.Float(0.8)}),
 			charts.WithLabelLayoutOpts(opts.LabelLayout{HideOverlap: opts.Bool(true)}),
 			charts.WithLabelOpts(opts.Label{
-				Show: opts.Bool(true), Position: side, Formatter: name, Color: "--text",
+				Show: opts.Bool(true), Position: side, Align: align, Formatter: name, Color: "--text",
 			}))
 	}
 	f.Charts = []chart{{

@@ -27,16 +27,19 @@ var glossary = []entry{
 	{"horizon", "How long after the first arrival of its event a copy comes: a TTL below it lets copies through.",
 		[]string{"workload.horizon_ms"}},
 	{"watermark", "The operator's promise that no row with an event time at or below it is still to come.", nil},
-	{"late", "A row is late when its event time is below the watermark as the operator gets it; for a window, once the " +
-		"window has fired. A row exactly at the watermark is late only to a filter by CURRENT_WATERMARK.", nil},
+	{"late", "A row is late when its event time is below the watermark as the operator gets it; for a window, once " +
+		"the window has fired. A row exactly at the watermark is late only to a filter by CURRENT_WATERMARK.", nil},
 
 	{"dups left", "Copies that are in the result beside their original, the same as leaked.",
-		[]string{"leaked", "fates.leaked"}},
-	{"leaked", "A copy in the result beside its original.", []string{"leaks_by_cause"}},
+		[]string{"leaked"}},
+	{"leaked", "A copy in the result beside its original. Causes tell why.",
+		[]string{"fates.leaked", "leaks_by_cause"}},
 	{"leak rate", "Leaked rows among the copies that came in.", []string{"leak_rate"}},
 	{"residual", "Leaked rows among the rows of the result.", []string{"residual"}},
 	{"lost", "Events that are not in the result at all: late firsts and swallowed ones. Causes tell why.",
 		[]string{"lost", "losses_by_cause"}},
+	{"rows in", "Rows that the strategy was given; its fates add up to them.", []string{"rows_in"}},
+	{"result rows", "Rows that the reader of the sink holds at the end.", []string{"result_rows"}},
 	{"kept", "The event is in the result through this row.", []string{"fates.kept"}},
 	{"suppressed", "A copy that was rightly dropped.", []string{"fates.suppressed"}},
 	{"late first", "A row dropped as late whose event never got through: a loss.", []string{"fates.late_first"}},
@@ -54,8 +57,8 @@ var glossary = []entry{
 		[]string{"wrong_version"}},
 	{"synthesized", "An emitted row that never existed: an aggregate takes the minimum of each column by itself, and " +
 		"they came from different rows.", []string{"synthesized"}},
-	{"filtered", "A row dropped by a filter in front of the operator, such as one by CURRENT_WATERMARK: a late first if " +
-		"its event never got through, else a late copy.", nil},
+	{"filtered", "A row dropped by a filter in front of the operator, such as one by CURRENT_WATERMARK: a late first " +
+		"if its event never got through, else a late copy.", nil},
 	{"engine's late counter", "Flink's numLateRecordsDropped: it adds harmless late copies to lost late firsts.",
 		[]string{"late_dropped"}},
 
@@ -105,8 +108,8 @@ var glossary = []entry{
 	{"refused", "The planner does not accept the strategy for this sink, so it did not run.", nil},
 
 	{"no_dedup", "Leak: the strategy removes nothing.", nil},
-	{"unretracted", "Leak: a +U went out without its -U, which leaves the row before it in the result of a reader that " +
-		"retracts (FLINK-40368).", nil},
+	{"unretracted", "Leak: a +U went out without its -U, which leaves the row before it in the result of a reader " +
+		"that retracts (FLINK-40368).", nil},
 	{"regenerated_id", "Leak: the producer made a new id when it retried, so the key differs.", nil},
 	{"payload_differs", "Leak: the whole row is compared, and another column differs.", nil},
 	{"ttl", "Leak: the state of the event had expired when the copy came.", nil},
@@ -135,6 +138,16 @@ func term(word string) entry {
 		}
 	}
 	panic("report: no glossary entry for " + word)
+}
+
+// causeTerm looks up the entry of a cause; it is empty for a cause that the glossary lacks.
+func causeTerm(cause string) entry {
+	for _, e := range glossary {
+		if e.Term == cause+" (cause)" || e.Term == cause && len(e.Metrics) == 0 {
+			return e
+		}
+	}
+	return entry{}
 }
 
 // metricTerm looks up the entry that explains a metric: the one with the longest name that metric is, or begins with.

@@ -30,8 +30,9 @@ var (
 var pageParsed = template.Must(template.New("page").Funcs(template.FuncMap{
 	"count": count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
 	"percent": percent, "ratio": ratio, "join": strings.Join,
-	"term": term, "metricTerm": metricTerm, "anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
-	"mark": mark, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
+	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm,
+	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
+	"mark": mark, "spaced": spaced, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
 }).Parse(pageTemplate))
 
 // HTML writes the run as one page that needs nothing else: style, script, charts and the numbers themselves, from which
@@ -81,6 +82,7 @@ type section struct {
 	*results.Strategy
 	Fates   []fate
 	Columns []string // of the example rows
+	Marked  bool     // the examples know the watermark
 	Skew    string
 }
 
@@ -193,12 +195,15 @@ func jobFacts(j results.Job) []fact {
 
 func newSection(s *results.Strategy) section {
 	f := s.Fates
-	columns := map[string]bool{}
+	columns := map[string]bool{} // but for the event time, which has a column of its own
+	marked := false
 	for _, e := range s.Examples {
-		for name := range e.Row {
-			columns[name] = true
+		for name, value := range e.Row {
+			columns[name] = columns[name] || value != e.Event
 		}
+		marked = marked || e.Watermark != ""
 	}
+	maps.DeleteFunc(columns, func(_ string, shown bool) bool { return !shown })
 	return section{
 		Strategy: s,
 		Fates: []fate{
@@ -207,6 +212,7 @@ func newSection(s *results.Strategy) section {
 			{"diverted", f.Diverted}, {"pending", f.Pending},
 		},
 		Columns: slices.Sorted(maps.Keys(columns)),
+		Marked:  marked,
 		Skew:    skew(s.Subtasks),
 	}
 }
@@ -255,6 +261,11 @@ func (s section) Lead() string {
 	}
 	return fmt.Sprintf("meets %s, %s dups left, %s lost, wait p99 %s", meets(s.Strategy), count(s.Leaked),
 		lost(s.Strategy), p99(s.Latency.Wait))
+}
+
+// spaced writes a name of results.json as words.
+func spaced(name string) string {
+	return strings.ReplaceAll(name, "_", " ")
 }
 
 // mark is the sign of a verdict, which never stands without its word or number.

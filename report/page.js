@@ -157,6 +157,42 @@
   });
   reveal();
 
+  // A verdict shows its evidence while it is pointed at or has the focus; on a touch screen the second tap follows it.
+  const evidence = document.createElement("div");
+  evidence.className = "evidence";
+  evidence.id = "evidence";
+  evidence.setAttribute("role", "tooltip");
+  evidence.hidden = true;
+  document.body.append(evidence);
+  const lines = (...parts) => parts.map(([name, content]) => {
+    const line = document.createElement(name);
+    line.textContent = content;
+    return line;
+  });
+  let shown = null;
+  const show = link => {
+    shown = link;
+    evidence.replaceChildren(...lines(["b", link.dataset.about], ["span", link.textContent.slice(1)],
+      ["i", link.dataset.evidence], ["i", "Follow for the details."]));
+    evidence.hidden = false;
+    const cell = link.getBoundingClientRect(), box = evidence.getBoundingClientRect();
+    const below = cell.bottom + 6 + box.height < innerHeight || cell.top < box.height + 6;
+    evidence.style.left = Math.max(12, Math.min(cell.left, innerWidth - box.width - 12)) + scrollX + "px";
+    evidence.style.top = (below ? cell.bottom + 6 : cell.top - 6 - box.height) + scrollY + "px";
+  };
+  const hide = () => { shown = null; evidence.hidden = true; };
+  for (const link of document.querySelectorAll(".verdicts a[data-about]")) {
+    link.dataset.evidence = link.title;
+    link.removeAttribute("title");
+    link.setAttribute("aria-describedby", evidence.id);
+    let tapped = false;
+    link.addEventListener("pointerdown", e => { tapped = e.pointerType === "touch" && shown !== link; });
+    link.addEventListener("click", e => { if (tapped) { e.preventDefault(); show(link); } else hide(); });
+    for (const event of ["mouseenter", "focus"]) link.addEventListener(event, () => show(link));
+    for (const event of ["mouseleave", "blur"]) link.addEventListener(event, hide);
+  }
+  addEventListener("keydown", e => { if (e.key === "Escape") hide(); });
+
   // On paper everything is open, and charts are as wide as the page.
   let closed = [];
   addEventListener("beforeprint", () => {

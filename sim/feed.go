@@ -72,6 +72,7 @@ type Feed struct {
 
 	pending  stream.Row
 	has      bool
+	read     bool // there are no more rows
 	finished bool
 	now      stream.Time
 
@@ -135,16 +136,20 @@ func (f *Feed) Next(batch *Batch) (bool, error) {
 	}
 	f.batch = batch
 	for len(batch.Rows) < batchRows && len(batch.Marks) < batchRows {
-		if !f.has {
+		if !f.has && !f.read {
 			row, ok, err := f.rows.next()
 			if err != nil {
 				return false, err
 			}
-			if !ok {
-				f.finish()
-				return true, nil
-			}
-			f.pending, f.has = row, true
+			f.pending, f.has, f.read = row, ok, !ok
+		}
+		if f.read && f.end == stream.MaxTime {
+			f.finish()
+			return true, nil
+		}
+		if f.read { // within the span: whatever is due until its end still happens
+			f.instant(f.nextInstant())
+			continue
 		}
 		if at := f.nextInstant(); at < f.pending.Arrival {
 			f.instant(at)
@@ -203,12 +208,6 @@ func (f *Feed) row() {
 // finish ends the stream: the watermark goes to its maximum and a last checkpoint commits.
 func (f *Feed) finish() {
 	f.finished = true
-	if f.end != stream.MaxTime {
-		// The rows ended within the span: whatever was due until its end still happens.
-		for f.end != stream.MaxTime {
-			f.instant(f.nextInstant())
-		}
-	}
 	f.source.End()
 	if f.spec.Checkpoint > 0 {
 		f.now = max(f.now, min(f.checkpoint, f.now+f.spec.Checkpoint))

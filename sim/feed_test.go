@@ -35,7 +35,7 @@ func TestFeedOrder(t *testing.T) {
 		want      string
 	}{
 		{
-			story: "rows by partition, then the watermark tick, then the checkpoint, then the sample, then the end of span",
+			story: "rows by partition, then the watermark tick, the checkpoint, the sample, the end of span",
 			spec:  FeedSpec{Source: SourceSpec{Readers: 1, Interval: 200}, Checkpoint: 200, Sample: 200},
 			end:   200, at: []stream.Time{100, 200, 200}, partition: []uint16{0, 0, 1},
 			want: "p0@100 p0@200 p1@200 r0=200 watermark=200 checkpoint@200 sample@200 span@200 " +

@@ -151,7 +151,9 @@ func TestLedgerWrongVersion(t *testing.T) {
 
 // The cause of a leak is asked for when the row comes through, and taken back with it.
 func TestLedgerLeakCauses(t *testing.T) {
-	spec := LedgerSpec{Retracts: true, Cause: func(l Leak) string { return fmt.Sprintf("copy %d, update %v", l.Tag.Copy(), l.Update) }}
+	spec := LedgerSpec{Retracts: true, Cause: func(l Leak) string {
+		return fmt.Sprintf("copy %d, update %v", l.Tag.Copy(), l.Update)
+	}}
 	var got results.Strategy
 	tell(t, spec, "a1 a2 a3 b1 b2", "+I a1; +I a2; +I a3; +I b1; +U b2 for b1; -D a3").Result(&got)
 	want := map[string]int64{"copy 1, update false": 1, "copy 1, update true": 1}

@@ -9,8 +9,8 @@ import (
 // ServiceKey is the key with which ProcTimer is called for a [Ctx.ServiceTimer]. No row has it.
 var ServiceKey = stream.Key{Hi: math.MaxUint64, Lo: math.MaxUint64}
 
-// ServiceTimer registers a processing-time timer of the operator itself, not of a key: Flink's ProcessingTimeService. It
-// does not count among the registered timers, and the operator's ProcTimer is called for it with ServiceKey.
+// ServiceTimer registers a processing-time timer of the operator itself, not of a key: Flink's ProcessingTimeService.
+// It does not count among the registered timers, and the operator's ProcTimer is called for it with ServiceKey.
 func (c *Ctx) ServiceTimer(at stream.Time) {
 	c.service++
 	c.procTimers.Add(at, ServiceKey)
@@ -22,8 +22,8 @@ func (c *Ctx) ReleaseAt(at stream.Time, k stream.Kind, key stream.Key, tag strea
 	c.keys = append(c.keys, key)
 }
 
-// ReleaseUpdate sends a row that had been held in place of old, which went out at since: -U of old if the consumer wants
-// it, then +U of the row.
+// ReleaseUpdate sends a row that had been held in place of old, which went out at since: -U of old if the consumer
+// wants it, then +U of the row.
 func (c *Ctx) ReleaseUpdate(at stream.Time, key stream.Key, old stream.Tag, since stream.Time, tag stream.Tag) {
 	if c.updateBefore {
 		c.Again(stream.UpdateBefore, key, old, since, at)
@@ -33,9 +33,9 @@ func (c *Ctx) ReleaseUpdate(at stream.Time, key stream.Key, old stream.Tag, sinc
 	c.keys = append(c.keys, key)
 }
 
-// WatermarksEvery lets watermarks through only when they reach the last millisecond of an interval that none has reached
-// before: Flink's MiniBatchAssigner in the mode of event time, which stands behind each source. Call it when the
-// operator is made.
+// WatermarksEvery lets watermarks through only when they reach the last millisecond of an interval that none has
+// reached before: Flink's MiniBatchAssigner in the mode of event time, which stands behind each source. Call it when
+// the operator is made.
 func (c *Ctx) WatermarksEvery(interval stream.Time) {
 	c.assigners = make([]assigner, c.readers)
 	for i := range c.assigners {
@@ -43,7 +43,8 @@ func (c *Ctx) WatermarksEvery(interval stream.Time) {
 	}
 }
 
-// assigner is Flink's RowTimeMiniBatchAssginerOperator. It counts watermarks from 0: flink rowtime-asc/mini-batch-boundary.
+// assigner is Flink's RowTimeMiniBatchAssginerOperator. It counts watermarks from 0: flink
+// rowtime-asc/mini-batch-boundary.
 type assigner struct {
 	interval stream.Time
 	seen     stream.Time // the latest watermark that came in
@@ -75,8 +76,8 @@ func (c *Ctx) sourceWatermark(reader int, w stream.Time) bool {
 	return c.assigners == nil || c.assigners[reader].watermark(w)
 }
 
-// combined is the watermark that the operator gets when that of its inputs without assigners is w: the smallest of those
-// that the assigners let through. A reader behind w is idle and does not count.
+// combined is the watermark that the operator gets when that of its inputs without assigners is w: the smallest of
+// those that the assigners let through. A reader behind w is idle and does not count.
 func (c *Ctx) combined(w stream.Time) stream.Time {
 	if c.assigners == nil {
 		return w

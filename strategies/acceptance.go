@@ -50,9 +50,9 @@ const (
 	PlainTime                       // a plain timestamp
 )
 
-// Accepts tells whether a consumer takes the query, with the changelog mode declared for what feeds the sink, or else the
-// planner's reason: flink _acceptance.json. Only what the planner takes for an update matters: all consumers that refuse
-// updates accept the rank queries that are wrongly declared insert-only (FLINK-40368).
+// Accepts tells whether a consumer takes the query, with the changelog mode declared for what feeds the sink, or else
+// the planner's reason: flink _acceptance.json. Only what the planner takes for an update matters: all consumers that
+// refuse updates accept the rank queries that are wrongly declared insert-only (FLINK-40368).
 func Accepts(p Plan, by Consumer) (ok bool, declared stream.ChangelogMode, reason string) {
 	refuse := func(format string, args ...any) (bool, stream.ChangelogMode, string) {
 		return false, 0, fmt.Sprintf(format, args...)

@@ -56,12 +56,12 @@ func (o *batchAggregate) State(c *sim.Ctx) sim.State {
 	return o.batch.state(c, o.state, o.entryBytes, len(o.batch.values), o.keyBytes)
 }
 
-// twoPhaseAggregate batches twice: at each source, where a batch counts rows and hands on one entry a group, and behind
-// the shuffle, where it counts those entries: flink select-distinct-key/mini-batch-size. Both end by the clock and before
-// a checkpoint, the ones at the sources first.
+// twoPhaseAggregate batches twice: at each source, where a batch counts rows and hands on one entry a group, and
+// behind the shuffle, where it counts those entries: flink select-distinct-key/mini-batch-size. Both end by the clock
+// and before a checkpoint, the ones at the sources first.
 //
-// A source's batch holds rows of all subtasks; here each subtask sees its own rows, so that with several of them a batch
-// ends by size after its share of the rows.
+// A source's batch holds rows of all subtasks; here each subtask sees its own rows, so that with several of them a
+// batch ends by size after its share of the rows.
 type twoPhaseAggregate struct {
 	miniBatch // behind the shuffle
 	global    *batchAggregate

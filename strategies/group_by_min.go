@@ -32,8 +32,8 @@ var _ = register(&Strategy{
 	},
 })
 
-// smaller reports whether a column of the later row is the smaller one. MIN leaves NULL out, so anything is smaller than
-// that.
+// smaller reports whether a column of the later row is the smaller one. MIN leaves NULL out, so anything is smaller
+// than that.
 func smaller(schema stream.Schema, column int) replaces {
 	kind := schema.Columns[column].Type
 	return func(records stream.Records, stands, later stream.Tag) bool {

@@ -16,9 +16,9 @@ type bundle interface {
 }
 
 // miniBatch holds rows back until their batch ends: Flink's KeyedMapBundleOperator behind a MiniBatchAssigner. A batch
-// ends after so many rows, before a checkpoint, and: by the clock when that reaches a multiple of the interval, whenever
-// its first row came (flink proctime-asc/mini-batch); else with a watermark that reaches the end of an interval (flink
-// rowtime-asc/mini-batch-boundary).
+// ends after so many rows, before a checkpoint, and: by the clock when that reaches a multiple of the interval,
+// whenever its first row came (flink proctime-asc/mini-batch); else with a watermark that reaches the end of an
+// interval (flink rowtime-asc/mini-batch-boundary).
 type miniBatch struct {
 	sim.Base
 	bundle bundle
@@ -152,8 +152,8 @@ func (b *byKey[V]) state(c *sim.Ctx, t *sim.Table, entryBytes, rows, rowBytes in
 	return s
 }
 
-// ClockWatermark is the watermark that a MiniBatchAssigner sends by the clock: the latest multiple of the interval after
-// 0, none before the first.
+// ClockWatermark is the watermark that a MiniBatchAssigner sends by the clock: the latest multiple of the interval
+// after 0, none before the first.
 func ClockWatermark(now, interval stream.Time) stream.Time {
 	if start := now.Floor(interval); start > 0 {
 		return start

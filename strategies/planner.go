@@ -44,8 +44,8 @@ func (j Job) firstKind() stream.Kind {
 	return stream.Insert
 }
 
-// rankNode names the planner's node for a ROW_NUMBER query. Also one that becomes a Deduplicate is a Rank when the planner
-// checks who takes its changes.
+// rankNode names the planner's node for a ROW_NUMBER query. Also one that becomes a Deduplicate is a Rank when the
+// planner checks who takes its changes.
 func (j Job) rankNode(top int, order string) string {
 	return fmt.Sprintf("Rank(rankType=[ROW_NUMBER], rankRange=[rankStart=1, rankEnd=%d], partitionBy=[%s], orderBy=[%s])",
 		top, strings.Join(j.keyNames(), ", "), order)

@@ -67,8 +67,8 @@ func (o *keepFirst) Rows(c *sim.Ctx, rows []stream.Row) {
 
 func (o *keepFirst) State(c *sim.Ctx) sim.State { return tableState(c, o.state, o.entryBytes) }
 
-// firstOfBatch is keepFirst in batches, Flink's ProcTimeMiniBatchDeduplicateKeepFirstRowFunction: of a batch it takes the
-// first row of a key, and handles that at the batch's end: flink proctime-asc/mini-batch.
+// firstOfBatch is keepFirst in batches, Flink's ProcTimeMiniBatchDeduplicateKeepFirstRowFunction: of a batch it takes
+// the first row of a key, and handles that at the batch's end: flink proctime-asc/mini-batch.
 type firstOfBatch struct {
 	keepFirst
 	batch    byKey[waiting]

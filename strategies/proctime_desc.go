@@ -101,8 +101,8 @@ func (allUpdates) Rows(c *sim.Ctx, rows []stream.Row) {
 
 func (allUpdates) State(*sim.Ctx) sim.State { return sim.State{} }
 
-// lastOfBatch is keepLastArrived in batches, Flink's ProcTimeMiniBatchDeduplicateKeepLastRowFunction: of a batch it takes
-// the last row of a key, and handles that at the batch's end: flink proctime-desc/mini-batch.
+// lastOfBatch is keepLastArrived in batches, Flink's ProcTimeMiniBatchDeduplicateKeepLastRowFunction: of a batch it
+// takes the last row of a key, and handles that at the batch's end: flink proctime-desc/mini-batch.
 type lastOfBatch struct {
 	keepLastArrived
 	batch      byKey[waiting]

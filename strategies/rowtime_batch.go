@@ -62,8 +62,8 @@ func (o *wholeBatch) finish(c *sim.Ctx, at stream.Time) {
 	})
 }
 
-// settle sends a row at the end of its batch, or drops it, and reports which. Kept is what the row has to beat, if there
-// is something.
+// settle sends a row at the end of its batch, or drops it, and reports which. Kept is what the row has to beat, if
+// there is something.
 func (o *keepByTime) settle(c *sim.Ctx, row waiting, kept *sim.Entry, any bool, at stream.Time) bool {
 	switch {
 	case !any:
@@ -81,8 +81,9 @@ func (o *wholeBatch) State(c *sim.Ctx) sim.State {
 	return o.batch.state(c, o.state, o.entryBytes, o.rows, o.rowBytes)
 }
 
-// bestOfBatch handles the best row of each key in a batch: Flink's RowTimeMiniBatchLatestChangeDeduplicateFunction. Only
-// if that row is taken does the TTL restart: flink rowtime-asc/mini-batch-compact, rowtime-asc/mini-batch-compact-ttl.
+// bestOfBatch handles the best row of each key in a batch: Flink's RowTimeMiniBatchLatestChangeDeduplicateFunction.
+// Only if that row is taken does the TTL restart: flink rowtime-asc/mini-batch-compact,
+// rowtime-asc/mini-batch-compact-ttl.
 type bestOfBatch struct {
 	keepByTime
 	batch    byKey[waiting]

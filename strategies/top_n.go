@@ -9,8 +9,8 @@ import (
 	"deduplab/stream"
 )
 
-// topNPlan plans the first rows of a key: StreamExecRank with AppendOnlyTopNFunction. It is declared updating whatever the
-// order, and has no upsert key: flink _acceptance.json.
+// topNPlan plans the first rows of a key: StreamExecRank with AppendOnlyTopNFunction. It is declared updating whatever
+// the order, and has no upsert key: flink _acceptance.json.
 func topNPlan(args Args, job Job, top int) Plan {
 	ttl, order := args.Duration("ttl"), args.OrderBy()
 	query := strings.Replace(job.rowNumber(job.orderText(order)), "rn = 1", fmt.Sprintf("rn <= %d", top), 1)
@@ -23,7 +23,7 @@ func topNPlan(args Args, job Job, top int) Plan {
 		Clock:       "processing time, for the TTL",
 		TTL:         "the last change among the rows of one sort key; the cache counts from when a key came into it",
 		StateClass:  perKeyUnless(ttl),
-		Leaks:       ByTTL,
+		Leaks:       NoDeduplication, // the copies up to the n-th are kept
 		Order:       order,
 		SharedCache: true,
 		New: func(*sim.Ctx) sim.Operator {
@@ -34,11 +34,11 @@ func topNPlan(args Args, job Job, top int) Plan {
 	})
 }
 
-// topN is Flink's AppendOnlyTopNFunction: the first n rows of a key. A row that comes among them puts out -D of the one
-// that it displaces, then its own +I: flink nontime-top2-price-asc/price-change.
+// topN is Flink's AppendOnlyTopNFunction: the first n rows of a key. A row that comes among them puts out -D of the
+// one that it displaces, then its own +I: flink nontime-top2-price-asc/price-change.
 //
-// The rows of a key stand in state by their sort key, each list of equal rows with a TTL of its own, written whenever it
-// changes. In front of it is a cache of keys that keeps the rows one TTL from when the key came into it.
+// The rows of a key stand in state by their sort key, each list of equal rows with a TTL of its own, written whenever
+// it changes. In front of it is a cache of keys that keeps the rows one TTL from when the key came into it.
 type topN struct {
 	sim.Base
 	n      int
@@ -141,6 +141,9 @@ func (o *topN) before(records stream.Records, a, b ranked) bool {
 func (o *topN) same(records stream.Records, a, b ranked) bool {
 	return !o.before(records, a, b) && !o.before(records, b, a)
 }
+
+// TTL is that of each list of equal rows.
+func (o *topN) TTL() stream.Time { return o.ttl }
 
 func (o *topN) expired(t ties, now stream.Time) bool { return o.ttl > 0 && t.written+o.ttl <= now }
 
