@@ -53,10 +53,22 @@ type Aggregate struct {
 	local, global batch
 }
 
-// batch is what waits for the end of a batch: so many rows.
+// batch is what waits for the end of a batch: so many rows. Those that take something back before anything was added are
+// summed apart.
 type batch struct {
-	sums sums
-	rows int
+	sums, leading sums
+	rows          int
+	adds          bool
+}
+
+func (b *batch) receive(s sums) {
+	b.rows++
+	if !b.adds && s.count < 0 {
+		b.leading.merge(s)
+		return
+	}
+	b.adds = true
+	b.sums.merge(s)
 }
 
 // AggregateSpec says what an Aggregate does.
@@ -87,8 +99,7 @@ func (a *Aggregate) Change(kind stream.Kind, row stream.Record, at stream.Time) 
 	case a.spec.OnePhase:
 		a.receive(s, at)
 	default:
-		a.local.sums.merge(s)
-		if a.local.rows++; a.local.rows >= a.spec.BatchSize {
+		if a.local.receive(s); a.local.rows >= a.spec.BatchSize {
 			a.handOn(at)
 		}
 	}
@@ -124,6 +135,7 @@ func (a *Aggregate) expire(at stream.Time) {
 func (a *Aggregate) handOn(at stream.Time) {
 	if a.local.rows > 0 {
 		s := a.local.sums
+		s.merge(a.local.leading)
 		a.local = batch{}
 		a.receive(s, at)
 	}
@@ -131,17 +143,24 @@ func (a *Aggregate) handOn(at stream.Time) {
 
 // receive takes a row into the batch behind the shuffle.
 func (a *Aggregate) receive(s sums, at stream.Time) {
-	a.global.sums.merge(s)
-	if a.global.rows++; a.global.rows >= a.spec.BatchSize {
+	if a.global.receive(s); a.global.rows >= a.spec.BatchSize {
 		a.finish(at)
 	}
 }
 
+// finish ends the batch behind the shuffle. In one phase, what takes something back from a result that is not there, or
+// not any more, is left out, as without batches.
 func (a *Aggregate) finish(at stream.Time) {
-	if a.global.rows > 0 {
-		s := a.global.sums
-		a.global = batch{}
-		a.apply(s, at)
+	b := a.global
+	a.global = batch{}
+	a.expire(at)
+	if a.exists || !a.spec.OnePhase {
+		b.sums.merge(b.leading)
+	} else if !b.adds {
+		return
+	}
+	if b.rows > 0 {
+		a.apply(b.sums, at)
 	}
 }
 

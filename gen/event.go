@@ -29,3 +29,9 @@ func (t *trace) Rows(to []stream.Tag, event uint64) []stream.Tag {
 	}
 	return to
 }
+
+// Partition implements Workload.
+func (g *generator) Partition(tag stream.Tag) int { return g.partition(g.timeline.draw(tag.Event())) }
+
+// Partition implements Workload.
+func (t *trace) Partition(tag stream.Tag) int { return int(t.rows[t.row(tag)].Partition) }

@@ -24,6 +24,8 @@ type Workload interface {
 	// Origins names the duplicate rules in the order of Tag.Origin; the first is "original".
 	Origins() []string
 
+	// Partition is the source partition of a row.
+	Partition(stream.Tag) int
 	// Arrival is the moment a row can be read from its partition.
 	Arrival(stream.Tag) stream.Time
 	// FirstArrival is the earliest arrival of any row of the event.

@@ -18,10 +18,12 @@ func findings(s *results.Strategy, plan strategies.Plan) []string {
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if n := s.Fates.LateFirst; n > 0 {
-		idle := s.LossesByCause["late_after_idle"]
-		note("%s events lost as late, %s of them from a partition that came back from idle; the engine's own counter says "+
-			"%s, because it counts late copies and late firsts alike", thousands(n), thousands(idle),
-			thousands(s.LateDropped))
+		which := ""
+		if idle := s.LossesByCause["late_after_idle"]; idle > 0 {
+			which = ", " + thousands(idle) + " of them from a partition that came back from idle"
+		}
+		note("%s events lost as late%s; the engine's own counter says %s, because it counts late copies and late firsts "+
+			"alike", thousands(n), which, thousands(s.LateDropped))
 	} else if s.LateDropped > 0 {
 		note("numLateRecordsDropped says %s, yet nothing is lost: all of them are late copies", thousands(s.LateDropped))
 	}

@@ -75,6 +75,7 @@ func broken(run *results.Run) (faults []string) {
 
 		c := s.Changes
 		law(s.Updates == c.UpdateBefore+c.UpdateAfter+c.Delete, "%s: %d updates, %+v", s.ID, s.Updates, c)
+		law(s.AppendOnlyViol == s.Updates, "%s: %d updates violate append-only by %d", s.ID, s.Updates, s.AppendOnlyViol)
 		law(s.InsertOnly.Rows == c.Insert+c.UpdateAfter && s.InsertOnly.Extra >= 0, "%s: %+v, %+v", s.ID, s.InsertOnly, c)
 
 		for part, q := range map[string]results.Quantiles{"wait": s.Latency.Wait, "settle": s.Latency.Settle,

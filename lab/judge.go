@@ -141,6 +141,10 @@ func evidence(metric string, s *results.Strategy) string {
 		return exampleOf(s, "swallowed")
 	case metric == "residual", metric == "leaked", metric == "leak_rate", strings.HasPrefix(metric, "leaks_by_cause"):
 		return exampleOf(s, "leaked")
+	case strings.HasPrefix(metric, "latency_ms.wait"), strings.HasPrefix(metric, "latency_ms.settle"):
+		return exampleOf(s, "slowest")
+	case metric == "wrong_version":
+		return exampleOf(s, "wrong_version")
 	case metric == "synthesized":
 		return exampleOf(s, "synthesized")
 	}

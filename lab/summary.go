@@ -33,7 +33,8 @@ func summary(r *results.Run) []string {
 	case 1:
 		out = append(out, fmt.Sprintf("%s alone meets all %d requirements.", all[0], len(r.Require)))
 	default:
-		out = append(out, fmt.Sprintf("%s meet all %d requirements.", list(all), len(r.Require)))
+		out = append(out, fmt.Sprintf("%d of %d strategies meet all %d requirements: %s.", len(all), len(r.Strategies),
+			len(r.Require), list(all)))
 	}
 	if len(rest) > 0 {
 		slices.SortStableFunc(rest, func(a, b *results.Strategy) int {

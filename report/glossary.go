@@ -55,6 +55,7 @@ var glossary = []entry{
 		[]string{"version"}},
 	{"wrong version", "An event whose final row is not the version that is required, or else promised by the strategy.",
 		[]string{"wrong_version"}},
+	{"slowest", "The event that waited longest from its first arrival to its first emission.", nil},
 	{"synthesized", "An emitted row that never existed: an aggregate takes the minimum of each column by itself, and " +
 		"they came from different rows.", []string{"synthesized"}},
 	{"filtered", "A row dropped by a filter in front of the operator, such as one by CURRENT_WATERMARK: a late first " +

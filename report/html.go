@@ -82,7 +82,6 @@ type section struct {
 	*results.Strategy
 	Fates   []fate
 	Columns []string // of the example rows
-	Marked  bool     // the examples know the watermark
 	Skew    string
 }
 
@@ -196,12 +195,10 @@ func jobFacts(j results.Job) []fact {
 func newSection(s *results.Strategy) section {
 	f := s.Fates
 	columns := map[string]bool{} // but for the event time, which has a column of its own
-	marked := false
 	for _, e := range s.Examples {
 		for name, value := range e.Row {
 			columns[name] = columns[name] || value != e.Event
 		}
-		marked = marked || e.Watermark != ""
 	}
 	maps.DeleteFunc(columns, func(_ string, shown bool) bool { return !shown })
 	return section{
@@ -212,7 +209,6 @@ func newSection(s *results.Strategy) section {
 			{"diverted", f.Diverted}, {"pending", f.Pending},
 		},
 		Columns: slices.Sorted(maps.Keys(columns)),
-		Marked:  marked,
 		Skew:    skew(s.Subtasks),
 	}
 }

@@ -241,6 +241,5 @@ type Example struct {
 	ArrivalMS int64             `json:"arrival_ms"`
 	Event     string            `json:"event_time"`
 	Partition int               `json:"partition"`
-	Watermark string            `json:"watermark,omitempty"` // the operator's watermark at that moment
 	Row       map[string]string `json:"row"`
 }

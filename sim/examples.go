@@ -13,6 +13,8 @@ const (
 	exampleDiverted    = "diverted"
 	exampleSynthesized = "synthesized"
 	exampleUpdate      = "update"
+	exampleWrong       = "wrong_version"
+	exampleSlowest     = "slowest"
 )
 
 // keptExamples is how many candidates of a kind are kept; whether a late row is a late first shows only at the end.
@@ -43,13 +45,18 @@ func (e examples) keepLeak(c *Change, cause string) {
 	}
 }
 
-// Examples returns up to ten rows that show what became of rows, worst first.
+// keepSlowest keeps the emission that took longest.
+func (e examples) keepSlowest(c *Change) {
+	e[exampleSlowest] = append(e[exampleSlowest][:0], example{tag: c.Tag, at: c.At})
+}
+
+// Examples returns up to a dozen rows that show what became of rows, worst first.
 func (l *Ledger) Examples() []results.Example {
 	var out []results.Example
 	show := func(fate, kind string, holds func(fate) bool) {
 		shown := 0
 		for _, e := range l.examples[kind] {
-			if shown < shownExamples && len(out) < 10 && (holds == nil || holds(*l.at(e.tag.Event()))) {
+			if shown < shownExamples && len(out) < 12 && (holds == nil || holds(*l.at(e.tag.Event()))) {
 				out = append(out, l.example(fate, e))
 				shown++
 			}
@@ -64,9 +71,11 @@ func (l *Ledger) Examples() []results.Example {
 	for _, cause := range results.LeakCauses {
 		show("leaked", exampleLeaked+cause, nil)
 	}
+	show("wrong_version", exampleWrong, func(f fate) bool { return !lost(f) && f&rightRow == 0 })
 	show("synthesized", exampleSynthesized, nil)
 	show("update", exampleUpdate, nil)
 	show("diverted", exampleDiverted, nil)
+	show("slowest", exampleSlowest, nil)
 	show("late_copy", exampleLate, func(f fate) bool { return !lost(f) })
 	return out
 }
@@ -77,7 +86,7 @@ func (l *Ledger) example(fate string, e example) results.Example {
 	schema, record := w.Schema(), w.Record(e.tag)
 	out := results.Example{
 		Fate: fate, Cause: e.cause, Origin: w.Origins()[e.tag.Origin()], AtMS: int64(e.at - from),
-		ArrivalMS: int64(w.Arrival(e.tag) - from), Row: map[string]string{},
+		ArrivalMS: int64(w.Arrival(e.tag) - from), Partition: w.Partition(e.tag), Row: map[string]string{},
 	}
 	for i, v := range record {
 		out.Row[schema.Columns[i].Name] = v.Format(schema.Columns[i])

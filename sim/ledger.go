@@ -281,6 +281,9 @@ func (l *Ledger) measureWait(c *Change, event uint64) {
 	default:
 		wait = c.At - l.spec.Workload.FirstArrival(event)
 	}
+	if wait > l.wait.max {
+		l.examples.keepSlowest(c)
+	}
 	l.wait.Add(wait)
 	l.settle.Add(wait)
 }
@@ -322,9 +325,14 @@ func (l *Ledger) add(c *Change, content uint64) {
 		l.present[event]++
 		l.leak(c)
 	}
-	if l.spec.Right != nil && *f&rightRow == 0 && (c.Lone || l.spec.Right(c.Tag)) {
+	if l.spec.Right == nil || *f&rightRow != 0 {
+		return
+	}
+	if c.Lone || l.spec.Right(c.Tag) {
 		*f |= rightRow
 		l.wrong--
+	} else {
+		l.examples.keep(exampleWrong, c)
 	}
 }
 

@@ -35,6 +35,9 @@ var stories = []struct {
 	{"and all but two are taken back", RetractSink,
 		"a1 a2 a3 a4 a5", "+I a1; +I a2; +I a3; +I a4; +I a5; -D a5; -D a1; -D a2", "kept 1, leaked 1, replaced 3"},
 
+	{"and all but one", RetractSink,
+		"a1 a2 a3 a4", "+I a1; +I a2; +I a3; +I a4; -D a4; -D a3; -D a2", "kept 1, replaced 3"},
+
 	{"a late copy is harmless", RetractSink,
 		"a1 a2", "+I a1; drop a2 late", "kept 1, late_copy 1"},
 	{"a late first is a loss", RetractSink,
@@ -47,6 +50,9 @@ var stories = []struct {
 		"a1 a2", "drop a1 behind; drop a2 behind", "late_copy 1, late_first 1; lost late_after_idle 1"},
 	{"the first cause that applies counts", RetractSink,
 		"a1 a2", "drop a1 late; drop a2 behind", "late_copy 1, late_first 1; lost late 1"},
+	{"an event with a late row is lost to that, whatever became of its other rows", RetractSink,
+		"b1 a1=b a2=b", "+I b1; drop a1 late; drop a2 duplicate",
+		"kept 1, suppressed 1, late_first 1; lost late 1"},
 	{"a held row that turns out late", RetractSink,
 		"a1", "hold a1; revoke a1 late", "late_first 1; lost late 1"},
 	{"a row that no branch lets through", RetractSink,

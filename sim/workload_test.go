@@ -63,6 +63,7 @@ func (w *handmade) Span() (from, to stream.Time)           { return 0, w.end }
 func (w *handmade) Labelled() bool                         { return true }
 func (w *handmade) Origins() []string                      { return []string{"original", "copy"} }
 func (w *handmade) NewKey(int) bool                        { return false }
+func (w *handmade) Partition(tag stream.Tag) int           { return int(w.of(tag).Partition) }
 func (w *handmade) Arrival(tag stream.Tag) stream.Time     { return w.of(tag).Arrival }
 func (w *handmade) FirstArrival(event uint64) stream.Time  { return w.Arrival(w.Rows(nil, event)[0]) }
 
