@@ -12,6 +12,9 @@ import (
 // causeOf finds why a copy came through beside another row of its event: the first cause that applies.
 func causeOf(plan strategies.Plan, args strategies.Args, w gen.Workload) func(sim.Leak) string {
 	state := func() string {
+		if args.Int("top") > 1 {
+			return "no_dedup" // several rows of a key are what was asked for
+		}
 		if args.Duration("ttl") > 0 || args.Duration("hint") > 0 {
 			return "ttl"
 		}

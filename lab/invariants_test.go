@@ -208,8 +208,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// State in Pebble is state in memory, row for row. What may differ is where it is kept, and how long what has expired is
-// still held: Pebble lets go of it a file at a time.
+// State in Pebble is state in memory, row for row. What may differ is where it is kept, and how long expired entries are
+// still held: Pebble lets go of them a file at a time.
 func TestPebbleIsMemory(t *testing.T) {
 	ids := []string{"rowtime-asc", "proctime-desc", "select-distinct-key", "nontime-price", "ptf"}
 	memory := run(t, small(t), lab.Options{Only: ids})
@@ -242,9 +242,9 @@ func forgetHeld(s *results.State) {
 	}
 }
 
-// What becomes of a row depends on the rows of its key alone, so on how many subtasks the keys are spread over it does
-// not. That leaves out what goes by the watermark, which more readers make otherwise, and the Rank, whose cache the keys
-// of a subtask share.
+// What becomes of a row depends on the rows of its key alone, so it does not on how many subtasks the keys are spread
+// over. That leaves out what goes by the watermark, which more readers make otherwise, and the Rank, whose cache the
+// keys of a subtask share.
 func TestParallelismChangesNoFate(t *testing.T) {
 	ids := []string{"pass-through", "select-distinct", "select-distinct-forever", "select-distinct-key", "proctime-asc",
 		"proctime-desc", "rowtime-desc", "ptf", "keyed-process"}
@@ -417,7 +417,8 @@ func anyScenario(t *rapid.T) *scenarios.Scenario {
 // partitions that fall silent or are cut off.
 func anySpec(t *rapid.T) gen.Spec {
 	spec := gen.Spec{
-		Start: 1_767_225_600_000, Duration: 10 * 60 * 1000, Rate: rapid.SampledFrom([]float64{0.001, 0.1, 0.5}).Draw(t, "rate"),
+		Start: 1_767_225_600_000, Duration: 10 * 60 * 1000,
+		Rate: rapid.SampledFrom([]float64{0.001, 0.1, 0.5}).Draw(t, "rate"),
 		Fields: []gen.Field{{Name: "id", UUID: true}, {Name: "quantity", Int: &[2]int64{1, 3}},
 			{Name: "price", Decimal: &[2]int64{100, 10_000}}},
 		Key: rapid.SampledFrom([][]string{{"id"}, {"id"}, {"quantity"}, {"id", "quantity"}, {"price"}}).Draw(t, "key"),

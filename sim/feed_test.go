@@ -97,8 +97,8 @@ func drawn(t *rapid.T) *handmade {
 	return w
 }
 
-// read delivers all rows of a workload under a perturbation, and checks what holds under each of them: no row is lost or
-// made, each partition keeps its order, and time never falls.
+// read delivers all rows of a workload under a perturbation, and checks what holds under all of them: no row is lost
+// or made, each partition keeps its order, and time never falls.
 func read(t *rapid.T, w gen.Workload, readers int, p Perturbation) []stream.Row {
 	feed := NewFeed(FeedSpec{Workload: w, Source: SourceSpec{Readers: readers, Interval: 200}, Perturbation: p})
 	var rows []stream.Row
