@@ -82,11 +82,11 @@ func acceptancePlan(t *testing.T, query, sink string) strategies.Plan {
 		sql = "WHERE rn <= 2"
 	}
 	c := &Case{Strategy: id, SQL: &sql, Consumer: sink, Columns: recordedColumns, Config: variants[variant]}
-	records, err := newRecords(c)
+	schema, err := c.schema()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, plan, err := c.plan(records.schema)
+	_, plan, err := c.plan(schema)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func (r *replay) compareEmits(i int, s *Step, got *result) {
 	for _, row := range s.DeduplicationEmits {
 		handed = append(handed, r.recordedOutput(row))
 	}
-	if op, ok := r.op.(interface{ Split() bool }); ok && op.Split() {
+	if op, ok := r.harness.Operator().(interface{ Split() bool }); ok && op.Split() {
 		r.split = true
 		r.wantRest = append(r.wantRest, want...)
 		for _, p := range got.pieces {
@@ -106,7 +106,11 @@ func (r *replay) compareEmits(i int, s *Step, got *result) {
 	}
 	if s.Error != "" && s.Watermark != nil {
 		// So it does for the rows with the time of the failing one.
-		later := func(o output) bool { return o.time >= got.failing.time }
+		var failing output
+		if got.refused != nil {
+			failing = r.spell(got.refused.Row)
+		}
+		later := func(o output) bool { return o.time >= failing.time }
 		want = slices.DeleteFunc(want, later)
 		for i := range got.pieces {
 			got.pieces[i].out = slices.DeleteFunc(got.pieces[i].out, later)
@@ -151,8 +155,8 @@ func (r *replay) compareTotals() {
 
 func (r *replay) ttl() stream.Time {
 	ttl := stream.Time(0)
-	r.task.Tables(func(_ int, t *sim.Table) { ttl = max(ttl, t.TTL()) })
-	if op, ok := r.op.(interface{ TTL() stream.Time }); ok {
+	r.harness.Task().Tables(func(_ int, t *sim.Table) { ttl = max(ttl, t.TTL()) })
+	if op, ok := r.harness.Operator().(interface{ TTL() stream.Time }); ok {
 		ttl = max(ttl, op.TTL())
 	}
 	return ttl
@@ -160,9 +164,8 @@ func (r *replay) ttl() stream.Time {
 
 // compareState compares state, timers and counters.
 func (r *replay) compareState(i int, s *Step) {
-	sub := r.task.Subtasks()[0]
-	entries, late, timers := sub.State.Entries, sub.LateDropped, sub.Timers
-	named := sub.State.Named
+	own := r.harness.State()
+	entries, late, timers, named := own.Entries, own.LateDropped, own.Timers, own.Named
 	if r.behind != nil {
 		state := r.behind.State()
 		late += state.LateDropped
@@ -194,7 +197,7 @@ func (r *replay) compareState(i int, s *Step) {
 		r.differ(i, "state_entries", fmt.Sprint(*s.StateEntries), fmt.Sprint(entries))
 	}
 	if s.CacheEntries != nil {
-		r.differ(i, "cache_entries", fmt.Sprint(*s.CacheEntries), fmt.Sprint(sub.State.Cached))
+		r.differ(i, "cache_entries", fmt.Sprint(*s.CacheEntries), fmt.Sprint(own.Cached))
 	}
 	if s.States != nil {
 		r.differ(i, "states", fmt.Sprint(s.States), fmt.Sprint(named))
@@ -221,24 +224,20 @@ func (r *replay) named(s *Step, own map[string]int, entries int, behind map[stri
 
 // compareKnown compares the keys that are still known under a TTL.
 func (r *replay) compareKnown(i int, s *Step, ttl stream.Time) {
-	if _, ok := r.op.(interface{ TTL() stream.Time }); ok {
+	if _, ok := r.harness.Operator().(interface{ TTL() stream.Time }); ok {
 		return // a key of Top-N has several lists with a TTL each
 	}
 	live, want := map[string]int64{}, map[string]int64{}
-	ours := map[string]bool{}
-	for _, name := range r.names {
-		ours[name] = true
-	}
-	r.task.Tables(func(_ int, t *sim.Table) {
+	r.harness.Task().Tables(func(_ int, t *sim.Table) {
 		t.Each(func(e *sim.Entry) {
 			if !e.Has(sim.Pinned) && e.Written()+ttl > r.at {
-				live[r.names[e.Key]] = int64(e.Written())
+				live[r.keyName(r.harness.LastRow(e.Key))] = int64(e.Written())
 			}
 		})
 	})
 	for key, written := range s.LastWrite {
 		// A consumer's state has a key that no row has.
-		if stream.Time(written)+ttl > r.at && (r.behind == nil || ours[key]) {
+		if stream.Time(written)+ttl > r.at && (r.behind == nil || r.known[key]) {
 			want[key] = written
 		}
 	}

@@ -2,12 +2,14 @@ package conformance
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"deduplab/harness"
 	"deduplab/sim"
 	"deduplab/stream"
 )
@@ -68,14 +70,15 @@ func drawSteps(t *rapid.T, c *Case) {
 
 // accountFor runs the steps in time that does not jump.
 func accountFor(c *Case) error {
-	records, err := newRecords(c)
+	schema, err := c.schema()
 	if err != nil {
 		return err
 	}
-	_, plan, err := c.plan(records.schema)
+	_, plan, err := c.plan(schema)
 	if err != nil {
 		return err
 	}
+	records := harness.NewRecords(schema)
 	task := sim.NewTask(sim.TaskSpec{Parallelism: 1, Readers: 1, Records: records, Prepare: plan.Prepare(records),
 		New: plan.New, UpdateBefore: true})
 	rows, settled := 0, 0
@@ -94,7 +97,7 @@ func accountFor(c *Case) error {
 			waiting[change.Tag] = true
 		case sim.OpRelease, sim.OpDropHeld:
 			if !waiting[change.Tag] {
-				fault = fmt.Errorf("row of step %d is settled, but did not wait", change.Tag.Event()+1)
+				fault = fmt.Errorf("row %d is settled, but did not wait", change.Tag.Event()+1)
 			}
 			delete(waiting, change.Tag)
 			settled++
@@ -114,10 +117,11 @@ func accountFor(c *Case) error {
 		task.Clock(at)
 		switch {
 		case s.Row != nil:
-			row, err := records.row(i)
+			kind, record, err := readRow(s.Row, schema)
 			if err != nil {
 				return err
 			}
+			row := records.Add(kind, record)
 			row.Arrival = at
 			rows++
 			task.Row(&row)
@@ -172,28 +176,31 @@ func finalKeys(t *rapid.T, c *Case) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		if s.Row == nil {
+			continue
+		}
+		kind, record, err := readRow(s.Row, r.schema)
+		if err == nil {
+			err = errors.Join(r.harness.Clock(stream.Time(*s.At)), r.harness.Record(kind, record))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.harness.Watermark(stream.MaxTime); err != nil {
+		t.Fatal(err)
+	}
 	count := map[string]int{}
-	take := func(change *sim.Change, key stream.Key, _ []stream.Tag) {
-		switch {
-		case change.Op == sim.OpDrop || change.Op == sim.OpHold || change.Op == sim.OpDropHeld:
-		case change.Kind == stream.Insert || change.Kind == stream.UpdateAfter:
-			count[r.names[key]]++
-		default:
-			count[r.names[key]]--
+	for _, sent := range r.harness.Take() {
+		key, _ := sent.Get("order_id")
+		if sent.Kind == stream.Insert || sent.Kind == stream.UpdateAfter {
+			count[key.Text]++
+		} else {
+			count[key.Text]--
 		}
 	}
-	for i, s := range c.Steps {
-		r.at = stream.Time(*s.At)
-		r.task.Clock(r.at)
-		if s.Row != nil {
-			if err := r.row(i, &result{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	r.task.SourceWatermark(0, stream.MaxTime, r.at)
-	r.task.Watermark(stream.MaxTime, r.at)
-	r.task.Take(take)
 	var keys []string
 	for key, n := range count {
 		for range n {

@@ -2,12 +2,14 @@ package conformance
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
+	"deduplab/harness"
 	"deduplab/sim"
 	"deduplab/strategies"
 	"deduplab/stream"
@@ -41,15 +43,11 @@ type replay struct {
 	c       *Case
 	id      recorded
 	plan    strategies.Plan
-	records *caseRecords
-	prepare func(*stream.Row)
-	task    *sim.Task
-	op      sim.Operator
-	behind  *behind               // nil: the sink
-	names   map[stream.Key]string // keys as last_write spells them
-	notNull []string              // key columns of an upsert sink
+	schema  stream.Schema
+	harness *harness.Harness
+	known   map[string]bool // the keys of the rows so far
+	behind  *behind         // nil: the sink
 	at      stream.Time
-	wm      stream.Time // of the source
 	sentTo  stream.Time // the watermark that the consumer has
 	clock   stream.Time // the interval of mini-batch if watermarks go by the clock, else 0
 	diffs   []Diff
@@ -60,18 +58,17 @@ type replay struct {
 }
 
 func newReplay(c *Case) (*replay, error) {
-	records, err := newRecords(c)
+	schema, err := c.schema()
 	if err != nil {
 		return nil, err
 	}
-	id, plan, err := c.plan(records.schema)
+	id, plan, err := c.plan(schema)
 	if err != nil {
 		return nil, err
 	}
 	_, consumer := c.consumer()
-	r := &replay{c: c, id: id, plan: plan, records: records, names: map[stream.Key]string{}, wm: stream.MinTime,
-		sentTo: stream.MinTime}
-	if r.behind, err = c.newBehind(consumer, plan, records.schema); err != nil {
+	r := &replay{c: c, id: id, plan: plan, schema: schema, known: map[string]bool{}, sentTo: stream.MinTime}
+	if r.behind, err = c.newBehind(consumer, plan, schema); err != nil {
 		return nil, err
 	}
 	batches, _ := c.miniBatch() // c.plan has checked it
@@ -80,32 +77,25 @@ func newReplay(c *Case) (*replay, error) {
 		r.clock = batches.Latency
 	}
 	declared := plan.Changelog
+	records := harness.NewRecords(schema)
+	config := harness.Config{DataStream: c.Consumer == "datastream"}
 	if r.behind != nil {
 		_, declared, _ = strategies.Accepts(plan, consumer)
 		if plan.Key == strategies.ByKey {
-			records.pruned = r.behind.handed
+			records.Prune(r.behind.handed)
 		}
+	} else if m := upsertPattern.FindStringSubmatch(c.Consumer); m != nil {
+		config.NotNull = strings.Split(m[1], ", ")
 	}
 	r.differ(-1, "declared_changelog", strings.Join(c.Plan.Declared, ","), strings.Join(declared.Names(), ","))
-	if m := upsertPattern.FindStringSubmatch(c.Consumer); m != nil {
-		r.notNull = strings.Split(m[1], ", ")
+	config.Plan = &plan
+	if newOperator := plan.New; batches.Latency > 0 && r.clock == 0 {
+		plan.New = func(ctx *sim.Ctx) sim.Operator {
+			ctx.WatermarksEvery(batches.Latency)
+			return newOperator(ctx)
+		}
 	}
-	changes := plan.Changelog
-	if plan.ToChangelog {
-		changes = plan.Input
-	}
-	r.prepare = plan.Prepare(records)
-	r.task = sim.NewTask(sim.TaskSpec{
-		Parallelism: 1, Readers: 1, Records: records, Prepare: r.prepare, Jump: true,
-		UpdateBefore: changes.Has(stream.UpdateBefore),
-		New: func(ctx *sim.Ctx) sim.Operator {
-			if batches.Latency > 0 && r.clock == 0 {
-				ctx.WatermarksEvery(batches.Latency)
-			}
-			r.op = plan.New(ctx)
-			return r.op
-		},
-	})
+	r.harness = harness.NewFor(config, records)
 	return r, nil
 }
 
@@ -122,57 +112,59 @@ func (r *replay) step(i int) (bool, error) {
 		r.at = stream.Time(*s.At)
 	}
 	var got result
-	r.task.Clock(r.at)
+	got.fail(r.harness.Clock(r.at))
 	r.collect(&got, false)
 	if r.behind != nil && r.clock > 0 {
 		r.advance(&got, strategies.ClockWatermark(r.at, r.clock))
 	}
-	released := false
-	switch {
-	case s.Row != nil:
-		if err := r.row(i, &got); err != nil {
-			return false, err
-		}
-	case s.Watermark != nil:
-		w, err := strconv.ParseInt(string(s.Watermark), 10, 64)
-		if err != nil {
-			return false, fmt.Errorf("watermark %s is not a number of milliseconds", s.Watermark)
-		}
-		// A watermark that does not advance has no effect: StatusWatermarkValve.
-		if stream.Time(w) > r.wm {
-			r.wm = stream.Time(w)
-			r.task.SourceWatermark(0, r.wm, r.at)
-			r.task.Watermark(r.wm, r.at)
-		}
-		released = true
-	case s.Checkpoint != nil:
-		r.task.Checkpoint(r.at)
-	case s.Shipment != nil:
-		if r.behind == nil {
-			return false, fmt.Errorf("shipment rows need an interval join behind the deduplication")
-		}
-		if err := r.behind.ship(s.Shipment); err != nil {
-			return false, err
-		}
+	if err := r.feed(s, &got); err != nil {
+		return false, err
 	}
-	r.collect(&got, released)
+	r.collect(&got, s.Watermark != nil)
 	if r.behind != nil {
 		if s.Checkpoint != nil {
 			r.behind.Checkpoint(r.at)
 		}
 		got.add(r.behind.take(), exactly)
 		if r.clock == 0 {
-			r.advance(&got, r.task.Subtasks()[0].Watermark)
+			r.advance(&got, r.harness.State().Watermark)
 		}
 	}
-	failed := got.failure != ""
 	r.compareEmits(i, s, &got)
-	if s.Error != "" || failed {
-		r.differ(i, "error", verdict(s.Error != ""), verdict(failed))
+	if s.Error != "" || got.failed {
+		r.differ(i, "error", verdict(s.Error != ""), verdict(got.failed))
 		return true, nil
 	}
 	r.compareState(i, s)
 	return false, nil
+}
+
+// feed feeds what a step has beside the time.
+func (r *replay) feed(s *Step, got *result) error {
+	switch {
+	case got.failed:
+	case s.Row != nil:
+		kind, record, err := readRow(s.Row, r.schema)
+		if err != nil {
+			return err
+		}
+		r.known[r.keyName(record)] = true
+		got.fail(r.harness.Record(kind, record))
+	case s.Watermark != nil:
+		w, err := strconv.ParseInt(string(s.Watermark), 10, 64)
+		if err != nil {
+			return fmt.Errorf("watermark %s is not a number of milliseconds", s.Watermark)
+		}
+		got.fail(r.harness.Watermark(stream.Time(w)))
+	case s.Checkpoint != nil:
+		got.fail(r.harness.Checkpoint())
+	case s.Shipment != nil:
+		if r.behind == nil {
+			return fmt.Errorf("shipment rows need an interval join behind the deduplication")
+		}
+		return r.behind.ship(s.Shipment)
+	}
+	return nil
 }
 
 // advance moves the watermark of the consumer.
@@ -182,27 +174,6 @@ func (r *replay) advance(got *result, w stream.Time) {
 		r.behind.Watermark(w, r.at)
 		got.add(r.behind.take(), exactly)
 	}
-}
-
-// row feeds the row of a step.
-func (r *replay) row(i int, got *result) error {
-	row, err := r.records.row(i)
-	if err != nil {
-		return err
-	}
-	row.Arrival = r.at
-	if r.c.Consumer == "datastream" && r.records.null(row.Tag, r.records.schema.Key[0]) {
-		got.failure = "a DataStream key selector may not return null"
-		return nil
-	}
-	prepared := row
-	if r.prepare != nil {
-		r.prepare(&prepared)
-	}
-	r.names[prepared.Key] = r.records.name(row.Tag, r.plan.Key)
-	r.task.Row(&row)
-	r.task.Clock(r.at)
-	return nil
 }
 
 func verdict(fails bool) string {
@@ -223,8 +194,14 @@ type output struct {
 type result struct {
 	pieces  []piece
 	handed  []piece // what a consumer was handed
-	failure string  // the error that stops the run
-	failing output  // the row that the sink does not take
+	failed  bool
+	refused *harness.SinkError // the row that the sink does not take, if that is why
+}
+
+// fail notes the error that stops the run.
+func (g *result) fail(err error) {
+	g.failed = g.failed || err != nil
+	errors.As(err, &g.refused)
 }
 
 // piece is some of a step's output, in order but for what the engine leaves open.
@@ -250,30 +227,17 @@ func (r *replay) collect(got *result, released bool) {
 	case released:
 		o = byTime
 	}
-	r.task.Take(func(c *sim.Change, key stream.Key, parts []stream.Tag) {
-		side := c.Op == sim.OpDrop && c.To == sim.Diverted && r.id.strategy == "keyed-process"
-		if !side && c.Op != sim.OpEmit && c.Op != sim.OpRelease && c.Op != sim.OpAgain {
-			return
+	for _, sent := range r.harness.Take() {
+		switch {
+		case sent.Side && r.id.strategy != "keyed-process":
+			// The recordings of a dead letter queue hold one branch each.
+		case r.behind != nil:
+			out = append(out, r.behind.handedOn(sent.Kind, sent.Row, r.schema))
+			r.behind.change(sent.Kind, sent.Row, sent.At)
+		default:
+			out = append(out, r.spell(sent))
 		}
-		record := r.records.Record(c.Tag)
-		if parts != nil {
-			record = sim.Compose(r.records, parts)
-		}
-		if r.behind != nil {
-			out = append(out, r.behind.handedOn(c.Kind, record, r.records.schema))
-			r.behind.change(c.Kind, record, c.At)
-			return
-		}
-		if got.failure != "" {
-			return
-		}
-		row := r.spell(c.Kind, side, record)
-		if got.failure = r.refused(record); got.failure != "" {
-			got.failing = row
-			return
-		}
-		out = append(out, row)
-	})
+	}
 	if r.behind == nil {
 		got.add(out, o)
 		return
@@ -284,43 +248,29 @@ func (r *replay) collect(got *result, released bool) {
 	got.add(r.behind.take(), r.behind.order(out, o))
 }
 
-// refused is the sink's reason not to take a row.
-func (r *replay) refused(record stream.Record) string {
-	for i, column := range r.records.schema.Columns {
-		if record[i].Null && slices.Contains(r.notNull, column.Name) {
-			return fmt.Sprintf("column %s of the sink is NOT NULL", column.Name)
-		}
-	}
-	return ""
-}
-
 // spell writes out an emitted row.
-func (r *replay) spell(kind stream.Kind, side bool, record stream.Record) output {
-	fields := map[string]string{"kind": kind.String()}
-	if side {
+func (r *replay) spell(sent harness.Output) output {
+	fields := map[string]string{"kind": sent.Kind.String()}
+	if sent.Side {
 		fields["side_output"] = "duplicates"
 	}
-	if r.plan.ToChangelog {
-		fields["op"] = [...]string{"INSERT", "UPDATE_BEFORE", "UPDATE_AFTER", "DELETE"}[kind]
-		fields["kind"] = "+I"
+	for i, column := range sent.Columns {
+		fields[column.Name] = jsonValue(sent.Values[i], column)
 	}
-	schema := r.records.schema
-	for i, column := range schema.Columns {
-		if r.puts(i) {
-			fields[column.Name] = jsonValue(record[i], column)
-		}
-	}
-	if r.plan.Output == strategies.Windowed {
-		end := int64(strategies.WindowEnd(stream.Time(record[schema.Event].Int), r.plan.Window))
-		fields["window_start"] = strconv.FormatInt(end-int64(r.plan.Window), 10)
-		fields["window_end"] = strconv.FormatInt(end, 10)
+	if op, ok := sent.Get("op"); ok {
+		fields["op"] = op.Text
 	}
 	if r.id.rowNumber {
 		fields["rn"] = "1"
 	}
 	if r.id.watermarkColumn {
+		for i, column := range r.schema.Columns {
+			if i != r.schema.Event && !slices.Contains(r.schema.Key, i) {
+				delete(fields, column.Name)
+			}
+		}
 		fields["wm"] = "null"
-		w := r.task.Subtasks()[0].Watermark
+		w := r.harness.State().Watermark
 		if r.clock > 0 {
 			w = strategies.ClockWatermark(r.at, r.clock)
 		}
@@ -331,26 +281,9 @@ func (r *replay) spell(kind stream.Kind, side bool, record stream.Record) output
 	return r.output(fields)
 }
 
-// puts reports whether the query puts out a column.
-func (r *replay) puts(column int) bool {
-	schema := r.records.schema
-	isKey := slices.Contains(schema.Key, column)
-	switch {
-	case r.plan.Output == strategies.KeyOnly:
-		return isKey
-	case r.plan.Output == strategies.KeyAndColumn:
-		return isKey || column == r.plan.Column
-	case r.plan.Output == strategies.DropEvent:
-		return column != schema.Event
-	case r.id.watermarkColumn:
-		return isKey || column == schema.Event
-	}
-	return true
-}
-
 // output takes a row with its key and time.
 func (r *replay) output(fields map[string]string) output {
-	schema := r.records.schema
+	schema := r.schema
 	o := output{text: render(fields), key: fields[schema.Columns[schema.Key[0]].Name]}
 	if r.plan.Key == strategies.ByRow {
 		_, o.key, _ = strings.Cut(o.text, " ")

@@ -23,7 +23,7 @@ func measuredClass(series []results.StateSample) string {
 		return most
 	}
 	n := len(series)
-	if n == 0 {
+	if n == 0 || series[n-1].Rows == 0 {
 		return undeterminedClass
 	}
 	if peak(series) == 0 {

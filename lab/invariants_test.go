@@ -193,6 +193,22 @@ func TestOnlyChangesNoNumber(t *testing.T) {
 	sameText(t, "workload", marshalled(t, some.Workload), marshalled(t, all.Workload))
 }
 
+// Whatever there is none of is an empty list in the JSON, never null: of a stream without a row, too, and of strategies
+// that are refused.
+func TestNothingIsNull(t *testing.T) {
+	s := small(t)
+	s.Require = nil
+	s.Job.Sink = strategies.Append
+	s.Workload.Spec.Duration = 1
+	r := run(t, s, lab.Options{Only: []string{"ptf", "proctime-desc"}})
+	if r.Workload.Rows > 0 || strategyOf(t, r, "ptf").Refused != "" || strategyOf(t, r, "proctime-desc").Refused == "" {
+		t.Fatalf("%d rows; want none, and that proctime-desc alone is refused", r.Workload.Rows)
+	}
+	if text := marshalled(t, r); strings.Contains(text, ": null") {
+		t.Errorf("null in %s", text)
+	}
+}
+
 func TestOnlyUnknownSuggests(t *testing.T) {
 	_, err := lab.Run(context.Background(), small(t), lab.Options{Only: []string{"ptf", "tumbleagg"}})
 	if err == nil || !strings.Contains(err.Error(), "did you mean tumble-agg?") {
@@ -208,8 +224,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// State in Pebble is state in memory, row for row. What may differ is where it is kept, and how long expired entries are
-// still held: Pebble lets go of them a file at a time.
+// State in Pebble is state in memory, row for row. What may differ is where it is kept, and how long what has expired
+// stays: Pebble lets go of it a file at a time.
 func TestPebbleIsMemory(t *testing.T) {
 	ids := []string{"rowtime-asc", "proctime-desc", "select-distinct-key", "nontime-price", "ptf"}
 	memory := run(t, small(t), lab.Options{Only: ids})

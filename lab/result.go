@@ -30,7 +30,26 @@ func (r *run) result() *results.Run {
 		out.Strategies = append(out.Strategies, r.strategy(i, e, out.Workload))
 	}
 	out.Summary = summary(out)
+	fillIn(out)
 	return out
+}
+
+// fillIn makes every list that is missing an empty one, so that nobody who reads the JSON has to tell the two apart.
+func fillIn(r *results.Run) {
+	r.Require, r.Strategies, r.Summary = orEmpty(r.Require), orEmpty(r.Strategies), orEmpty(r.Summary)
+	r.Workload.Arrivals, r.Workload.Watermark = orEmpty(r.Workload.Arrivals), orEmpty(r.Workload.Watermark)
+	for i := range r.Strategies {
+		s := &r.Strategies[i]
+		s.Subtasks, s.Determinism, s.Verdicts = orEmpty(s.Subtasks), orEmpty(s.Determinism), orEmpty(s.Verdicts)
+		s.Examples, s.Findings, s.State.Series = orEmpty(s.Examples), orEmpty(s.Findings), orEmpty(s.State.Series)
+	}
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }
 
 // versions names what the numbers depend on beside the scenario.

@@ -23,6 +23,12 @@ type Operator interface {
 	ProcTimer(c *Ctx, at stream.Time, key stream.Key)
 	// BeforeCheckpoint flushes what the engine flushes before a snapshot: caches, buffers, batches.
 	BeforeCheckpoint(c *Ctx)
+	// Snapshot returns what a checkpoint stores of the operator beside its tables and the processing-time timers of
+	// keys, nil for nothing. It is called after BeforeCheckpoint and shares nothing with the operator.
+	Snapshot(c *Ctx) any
+	// Restore is called once, before anything else, in a new operator whose tables and processing-time timers are those
+	// of a checkpoint, with what Snapshot returned. It may change none of that, and registers the event-time timers.
+	Restore(c *Ctx, snapshot any)
 	// State tells what the operator holds, for metrics and for the comparison with recordings.
 	State(c *Ctx) State
 }
@@ -44,6 +50,12 @@ func (Base) ProcTimer(*Ctx, stream.Time, stream.Key) {}
 
 // BeforeCheckpoint does nothing.
 func (Base) BeforeCheckpoint(*Ctx) {}
+
+// Snapshot stores nothing.
+func (Base) Snapshot(*Ctx) any { return nil }
+
+// Restore has nothing to do.
+func (Base) Restore(*Ctx, any) {}
 
 // State is what an operator holds at one moment.
 type State struct {

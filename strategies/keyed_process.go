@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"deduplab/sim"
@@ -14,6 +15,7 @@ var _ = register(&Strategy{
 	About:  "a KeyedProcessFunction that emits the first row of a key and remembers it",
 	Loses: "With a timer on every event the timer of the first one clears the state however recent the last copy is, " +
 		"and stale timers go on clearing the states of later firsts.",
+	Facts: keyedProcessFacts,
 	Params: []Param{
 		{Name: "ttl", Kind: Duration, Default: "0s", About: "StateTtlConfig of the state, written by the first row only; 0s: none"},
 		{Name: "timer", Kind: Duration, Default: "0s", About: "processing-time timer that clears the state; 0s: none"},
@@ -109,6 +111,22 @@ func (o *keyedProcess) register(c *sim.Ctx, row *stream.Row) {
 
 func (o *keyedProcess) ProcTimer(_ *sim.Ctx, _ stream.Time, key stream.Key) { o.state.Delete(key) }
 
+// registration names the keys that registered a timer at one instant.
+type registration struct {
+	instant stream.Time
+	keys    map[stream.Key]bool
+}
+
+func (o *keyedProcess) Snapshot(*sim.Ctx) any {
+	return registration{o.instant, maps.Clone(o.registered)}
+}
+
+// Restore takes over which timers the instant of the checkpoint has, so that none is registered twice.
+func (o *keyedProcess) Restore(_ *sim.Ctx, snapshot any) {
+	r := snapshot.(registration)
+	o.instant, o.registered = r.instant, maps.Clone(r.keys)
+}
+
 func (o *keyedProcess) State(c *sim.Ctx) sim.State {
 	s := tableState(c, o.state, o.entryBytes)
 	s.Bytes += int64(c.Timers().Proc * o.timerBytes)
@@ -171,4 +189,40 @@ func keyedProcessCode(args Args, job Job) string {
 	b.WriteString("orders.keyBy(order -> order." + strings.Join(job.keyNames(), " + order.") +
 		").process(new Deduplicate());")
 	return b.String()
+}
+
+// keyedProcessFacts is what is known of the strategy.
+var keyedProcessFacts = []Fact{
+	{TopicState, "the first row of each key, kept in a ValueState; without a TTL or a timer for " +
+		"ever", "keyed-process/many-keys"},
+	{TopicState, "ttl: StateTtlConfig, written by the first row only; copies do not extend it and a key lives " +
+		"exactly one TTL", "keyed-process-ttl/ttl-refresh"},
+	{TopicState, "ttl: an expired entry stays in memory until the operator uses its state " +
+		"again", "keyed-process-ttl/ttl-physical-cleanup"},
+	{TopicState, "timer on every event, as the article does it: the first one clears the state, however recent " +
+		"the last copy; none is deleted, so timers grow with events, not keys", "keyed-process-timer/many-keys"},
+	{TopicState, "timers are a set: one for each key and millisecond", "keyed-process-timer/same-ms"},
+	{TopicState, "timer on the first event only: one timer a key, and a life of exactly its " +
+		"span", "keyed-process-timer-on-first/basic"},
+	{TopicChangelog, "insert-only: only +I comes out; there is no planner to declare " +
+		"anything", "keyed-process/price-change"},
+	{TopicChangelog, "side_output gets exactly the rows that are not " +
+		"emitted", "keyed-process-side-output/price-change"},
+	{TopicLate, "no lateness test: rows below the watermark are taken", "keyed-process/late"},
+	{TopicLatency, "at once, with the first arrival of a key", "keyed-process/in-order-dup"},
+	commitLatency,
+	{TopicDeterminism, "processing time: open; the first to arrive is kept, and timers go by the " +
+		"clock", "keyed-process/out-of-order"},
+	{TopicDeterminism, "watermarks: closed; they are not asked", "keyed-process/late"},
+	{TopicDeterminism, "idleness: closed, as the watermark is not asked", "keyed-process/late"},
+	{TopicDeterminism, "state TTL: open, with a ttl as with a timer", "keyed-process-ttl/ttl-at"},
+	opensReplay,
+	{TopicDeterminism, "non-deterministic functions: none in the article's function; yours is as deterministic " +
+		"as its Java", ArticleOnly},
+	{TopicLoses, "nothing: the first row of each key is in the result, if not the earliest", "keyed-process/late"},
+	{TopicLoses, "a NULL key fails the job; SQL would group NULLs as one key", "keyed-process/null-key"},
+	{TopicLeaks, "ttl: at exactly one TTL after the first row a copy is new again", "keyed-process-ttl/ttl-at"},
+	{TopicLeaks, "timer on every event: the next copy after the first timer, and stale timers clear the states " +
+		"of later firsts: 5 rows of one order in 50 min", "keyed-process-timer/old-timer-clears-early"},
+	{TopicLeaks, "timer on the first event: one copy each span", "keyed-process-timer-on-first/basic"},
 }

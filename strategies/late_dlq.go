@@ -13,6 +13,7 @@ var _ = register(&Strategy{
 	About:  "a statement set that diverts late rows to a dead letter queue, in front of a windowed strategy",
 	Loses: "Rows at or behind the watermark are kept aside instead of lost, copies among them; without an IS NULL test " +
 		"the main branch loses the rows that come before the first watermark.",
+	Facts: lateDLQFacts,
 	Params: []Param{
 		{Name: "main", Kind: Enum, Values: []string{"tumble-agg", "window-dedup", "none"}, Default: "tumble-agg",
 			About: "the windowed strategy of the main branch; none: the filter alone"},
@@ -122,6 +123,11 @@ func (o *lateFilter) ProcTimer(c *sim.Ctx, at stream.Time, key stream.Key) {
 
 func (o *lateFilter) BeforeCheckpoint(c *sim.Ctx) { o.main.BeforeCheckpoint(c) }
 
+func (o *lateFilter) Snapshot(c *sim.Ctx) any { return o.main.Snapshot(c) }
+
+// Restore leaves CURRENT_WATERMARK NULL until the next watermark comes.
+func (o *lateFilter) Restore(c *sim.Ctx, snapshot any) { o.main.Restore(c, snapshot) }
+
 func (o *lateFilter) State(c *sim.Ctx) sim.State { return o.main.State(c) }
 
 func lateDLQCode(args Args, job Job, main string) string {
@@ -143,4 +149,38 @@ CREATE VIEW orders AS
 
 -- deduplicated is the main query over the view:
 %s`, time, time, onTime, main)
+}
+
+// lateDLQFacts is what is known of the strategy.
+var lateDLQFacts = []Fact{
+	{TopicState, "the filter holds none; the main branch holds what its windows hold", "late-dlq/late-dlq-main"},
+	{TopicChangelog, "a filter declares what its input declares, [I]; the main branch declares what its windows " +
+		"declare", "late-dlq/late-dlq-main"},
+	{TopicChangelog, "the planner knows no upsert key of the filter alone: an upsert sink wants ON " +
+		"CONFLICT", "_acceptance"},
+	{TopicLate, "a row at the watermark is late by this filter, though rowtime-asc would take " +
+		"it", "late-dlq/late-dlq"},
+	{TopicLate, "so is a row below the watermark whose window is still open, which the window would " +
+		"take", "tumble-agg/one-phase-late"},
+	{TopicLate, "CURRENT_WATERMARK is NULL before the first watermark: nothing is late " +
+		"then", "late-dlq/late-dlq-value"},
+	{TopicLate, "numLateRecordsDropped of the windows behind it counts no row that the filter has taken " +
+		"out", NotRecorded},
+	{TopicLatency, "the filter: at once; the main branch: at the end of the window", "late-dlq/late-dlq-main"},
+	commitLatency,
+	{TopicDeterminism, "processing time: closed for the filter", "late-dlq/late-dlq-main"},
+	{TopicDeterminism, "watermarks: open; what is late in one run is in time in another. Nothing is lost by it, " +
+		"but the two branches differ", "late-dlq/late-dlq"},
+	opensIdleness,
+	{TopicDeterminism, "state TTL: closed; a filter has no state, and windows ignore it", "tumble-agg/ttl-ignored"},
+	opensReplay,
+	{TopicDeterminism, "non-deterministic functions: open; CURRENT_WATERMARK is one by its " +
+		"nature", "late-dlq/late-dlq-value"},
+	{TopicLoses, "without an IS NULL test neither branch gets the rows before the first " +
+		"watermark", "late-dlq/late-dlq-main-no-null-check"},
+	{TopicLoses, "with the test every row is in one of the branches", "late-dlq/late-dlq-main"},
+	{TopicLeaks, "the dead letter queue gets late copies as well as late firsts: who reads it must deduplicate " +
+		"again", "late-dlq/late-dlq"},
+	{TopicLeaks, "the main branch leaks as its windows do: copies on both sides of a " +
+		"border", "tumble-agg/two-windows"},
 }

@@ -1,6 +1,7 @@
 package strategies
 
 import (
+	"slices"
 	"strings"
 
 	"deduplab/sim"
@@ -14,6 +15,7 @@ var _ = register(&Strategy{
 	Loses: "Ordered by anything but one descending column it is declared insert-only and yet sends +U without -U " +
 		"(FLINK-40368): a consumer that trusts the planner stores both rows. Each checkpoint restarts the TTL of " +
 		"cached keys.",
+	Facts: nontimeFacts,
 	Params: append([]Param{{Name: "top", Kind: Int, Default: "1", About: "how many rows of a key: rn <= top"}},
 		rankParams...),
 	Check: func(args Args, schema stream.Schema) string {
@@ -70,8 +72,11 @@ func rankPlan(args Args, job Job, query string) Plan {
 		Language: "sql",
 		Code:     job.ddl("orders") + "\n\n" + ttlOption(ttl) + query,
 	}
-	if len(newSorter(job.Schema, order).columns) == 0 {
-		p.Promise = AnyRow // all rows of a key tie
+	switch {
+	case len(newSorter(job.Schema, order).columns) == 0:
+		p.Promise = AnyRow // all rows of a key tie, and none is ever better
+	case insertOnly:
+		p.Misdeclared = "FLINK-40368"
 	}
 	p.StateClass = perKeyUnless(ttl)
 	return job.planned(p)
@@ -141,6 +146,14 @@ func (o *topOne) BeforeCheckpoint(c *sim.Ctx) {
 		o.cache.WrittenUntil(expired, o.now, o.write)
 	}
 	o.saved = o.now
+}
+
+// Snapshot writes what BeforeCheckpoint left out: to a restored operator, whose cache is empty, the time of the state
+// matters.
+func (o *topOne) Snapshot(c *sim.Ctx) any {
+	o.now = c.Now()
+	o.cache.Each(o.now, o.write)
+	return nil
 }
 
 func (o *topOne) State(c *sim.Ctx) sim.State {
@@ -232,4 +245,72 @@ func (p Plan) Before(records stream.Records) func(a, b stream.Tag) bool {
 		return 0
 	}
 	return func(a, b stream.Tag) bool { return s.before(records, order(a), a, order(b), b) }
+}
+
+// nontimeFacts is what is known of the strategy.
+var nontimeFacts = slices.Concat(rankState, []Fact{
+	{TopicChangelog, "any top-1 order but one single DESC column is declared [I], and yet a better row is sent " +
+		"as +U, without the -U of the one before: a fault of the planner " +
+		"(FLINK-40368)", "nontime-price-asc/price-change"},
+	{TopicChangelog, "so is any order of two columns, both DESC too " +
+		"(FLINK-39966)", "nontime-price-key-desc/price-change"},
+	{TopicChangelog, "one DESC column is declared [I,UB,UA,D] and sends -U/+U: " +
+		"right", "nontime-price-desc/price-change"},
+	{TopicChangelog, "ordered by the key all rows tie, the first arrival stays, and no update is ever sent; ASC " +
+		"is declared [I]", "nontime-key-asc/price-change"},
+	{TopicChangelog, "ordered by the key DESC the same, but declared [I,UB,UA,D]", "nontime-key-desc/price-change"},
+	{TopicChangelog, "with mini-batch the fault is gone: declared [I,UB,UA,D], -U comes with +U, and no row " +
+		"waits", "nontime-price-asc/mini-batch"},
+	{TopicChangelog, "an append-only sink accepts the wrong declaration and is handed " +
+		"+U", "nontime-price-asc/append-price-change"},
+	{TopicChangelog, "an interval join accepts it, keeps both rows and joins " +
+		"each", "downstream/nontime-price-asc-then-interval-join"},
+	{TopicChangelog, "a COUNT behind it counts every +U as one more row", "downstream/nontime-price-asc-then-count"},
+	{TopicChangelog, "a window aggregate behind it does, too", "downstream/nontime-price-asc-then-window-count"},
+	{TopicChangelog, "an upsert sink happens to be right: it keeps the last row of a " +
+		"key", "nontime-price-asc/upsert-price-change"},
+	{TopicChangelog, "rn <= 2 and more is another operator: a row among the first puts out -D of the one that it " +
+		"displaces, then its own +I", "nontime-top2-price-asc/price-change"},
+	{TopicLate, "no lateness test: rows below the watermark are taken, though the ORDER BY may hold the event " +
+		"time", "rowtime-asc-tiebreak/late"},
+	{TopicLatency, "at once, with the first row of a key and with each better one", "nontime-price-asc/price-change"},
+	{TopicLatency, "mini-batch holds nothing back here", "nontime-key-asc/mini-batch"},
+	commitLatency,
+}, rankDeterminism, []Fact{
+	opensReplay,
+	callsNoFunction,
+	{TopicLoses, "nothing: every key is in the result", "nontime-price-asc/late"},
+	{TopicLoses, "NULL sorts lowest: ordered ASC a row without a price takes the place of all " +
+		"others", "nontime-price-asc/null-price"},
+	{TopicLeaks, "where the declaration is wrong, each better row is one more row to all that believe the " +
+		"planner", "nontime-price-asc/append-price-change"},
+	{TopicLeaks, "one copy each TTL under steady copies, since they do not extend it", "nontime-key-asc/ttl-chain"},
+	{TopicLeaks, "without checkpoints the TTL is one; with them a copy that comes between one and two TTLs may " +
+		"be stopped still", "nontime-key-asc/ttl-cache-checkpoint"},
+	{TopicLeaks, "rn <= n keeps n - 1 copies of each key on purpose", "nontime-top2-price-asc/price-change"},
+})
+
+// rankState and rankDeterminism hold for all that run on this Rank.
+var rankState = []Fact{
+	{TopicState, "the current row of each key, in a cache of table.exec.rank.topn-cache-size entries a subtask; " +
+		"keyed state gets it only at a checkpoint or when the cache is full", "nontime-price-asc/cache-size-1"},
+	{TopicState, "a full cache gives up the entry used least recently, and any row of a key is a use. The " +
+		"engine's cache does so segment by segment; the lab's is one exact LRU", "nontime-key-asc/cache-size-2"},
+	{TopicState, "a cached row lives one TTL from its last write, which is the first row or a better one; copies " +
+		"do not extend it, and nothing writes an expired one to " +
+		"state", "nontime-price-asc/ttl-cache-no-checkpoint"},
+	{TopicState, "a checkpoint writes all cached rows to state, with a TTL of their own from there: a key lives " +
+		"up to twice the TTL", "nontime-price-asc/ttl-cache-checkpoint"},
+	{TopicState, "a row evicted by size has its TTL restarted in the same way", "nontime-key-asc/cache-size-1-ttl"},
+	ignoresHint("state-ttl-hint/hint-rank-price-asc"),
+	confluentTTL,
+}
+
+var rankDeterminism = []Fact{
+	{TopicDeterminism, "processing time: open for rows that tie in all sort columns, of which the first arrival " +
+		"is kept, and for the changes on the way; ordered by the key all rows tie", "rowtime-asc-tiebreak/ties"},
+	{TopicDeterminism, "watermarks: closed; they are not asked", "nontime-price-asc/late"},
+	{TopicDeterminism, "idleness: closed, as the watermark is not asked", "nontime-price-asc/late"},
+	{TopicDeterminism, "state TTL: open, and it depends on when checkpoints come and, with a full cache, on " +
+		"other keys", "nontime-price-asc/ttl-cache-checkpoint"},
 }

@@ -1,6 +1,10 @@
 package strategies
 
-import "deduplab/stream"
+import (
+	"slices"
+
+	"deduplab/stream"
+)
 
 var _ = register(&Strategy{
 	Name:   "nontime-to-changelog",
@@ -8,6 +12,7 @@ var _ = register(&Strategy{
 	About:  "nontime wrapped in TO_CHANGELOG: every change becomes an inserted row with an op column",
 	Loses: "Ordered by the key it never updates and so comes closest of the SQL ways; ordered by anything else its " +
 		"updates become rows, without an UPDATE_BEFORE where the planner took the query for insert-only.",
+	Facts:  nontimeToChangelogFacts,
 	Params: rankParams,
 	Check:  checkRank,
 	Plan: func(args Args, job Job) Plan {
@@ -30,3 +35,26 @@ func ToChangelog(p Plan, job Job) Plan {
 	p.UpsertKey, p.Time = NoKey, PlainTime
 	return job.planned(p)
 }
+
+// nontimeToChangelogFacts is what is known of the strategy.
+var nontimeToChangelogFacts = slices.Concat(rankState, []Fact{
+	{TopicChangelog, "declared [I] into every sink: each change is a row with a first column op (INSERT, " +
+		"UPDATE_BEFORE, UPDATE_AFTER or DELETE)", "nontime-to-changelog-price-desc/price-change"},
+	{TopicChangelog, "ordered by the key: INSERT only, so that the result is append-only in " +
+		"truth", "nontime-to-changelog/price-change"},
+	{TopicChangelog, "ordered by a plain column ASC: UPDATE_AFTER without UPDATE_BEFORE, by the planner's fault " +
+		"(FLINK-40368)", "nontime-to-changelog-price-asc/price-change"},
+	{TopicChangelog, "ordered by one column DESC: both, also in front of an append-only " +
+		"sink", "nontime-to-changelog-price-desc/append-price-change"},
+	{TopicLate, "no lateness test: its Rank takes rows below the watermark", "nontime-key-asc/late"},
+	{TopicLatency, "at once, with each change of the Rank", "nontime-to-changelog/price-change"},
+	commitLatency,
+}, rankDeterminism, []Fact{
+	opensReplay,
+	callsNoFunction,
+	{TopicLoses, "no key: but the order's event time, which the article's query leaves out of the " +
+		"result", "nontime-to-changelog/price-change"},
+	{TopicLeaks, "ordered by the key: one copy each TTL under steady copies", "nontime-to-changelog/ttl-chain"},
+	{TopicLeaks, "ordered by anything else: each better row is one more row, or " +
+		"two", "nontime-to-changelog-price-desc/out-of-order"},
+})

@@ -11,6 +11,7 @@ var _ = register(&Strategy{
 	About:  "ROW_NUMBER ordered by processing time, ascending: the first row to arrive, at once",
 	Loses: "It leaks one copy each TTL, because the TTL counts from the first row and copies do not extend it; " +
 		"Confluent Cloud has no processing time.",
+	Facts:  proctimeAscFacts,
 	Params: []Param{ttlParam},
 	Plan: func(args Args, job Job) Plan {
 		ttl := args.Duration("ttl")
@@ -97,4 +98,35 @@ func (o *firstOfBatch) finish(c *sim.Ctx, at stream.Time) {
 
 func (o *firstOfBatch) State(c *sim.Ctx) sim.State {
 	return o.batch.state(c, o.state, o.entryBytes, len(o.batch.values), o.rowBytes)
+}
+
+// proctimeAscFacts is what is known of the strategy.
+var proctimeAscFacts = []Fact{
+	{TopicState, "one Boolean a key: that it has been seen", "proctime-asc/many-keys"},
+	{TopicState, "the TTL runs from the first row, by the processing-time clock; copies do not extend it: a key " +
+		"lives exactly one TTL", "proctime-asc/ttl-chain"},
+	{TopicState, "an expired entry stays in memory until the operator uses its state " +
+		"again", "proctime-asc/ttl-physical-cleanup"},
+	ignoresHint("state-ttl-hint/hint-proctime-asc"),
+	{TopicState, "table.exec.state.ttl is honoured beside the " +
+		"hint", "state-ttl-hint/hint-proctime-asc-with-session-ttl"},
+	{TopicChangelog, "declared [I], and only +I comes out", "proctime-asc/price-change"},
+	{TopicChangelog, "with mini-batch still only +I, yet declared [I,UB,UA,D] and so refused by an append-only " +
+		"sink", "proctime-asc/mini-batch"},
+	{TopicLate, "no lateness test: rows below the watermark are taken", "proctime-asc/late"},
+	{TopicLatency, "at once, with the first arrival of a key", "proctime-asc/in-order-dup"},
+	{TopicLatency, "with mini-batch when the clock reaches a multiple of the interval, or after " +
+		"table.exec.mini-batch.size rows", "proctime-asc/mini-batch-size"},
+	commitLatency,
+	{TopicDeterminism, "processing time: open; the first to arrive is kept, whatever its event time or price. " +
+		"Closed for copies that equal their original", "proctime-asc/out-of-order"},
+	noProcessingTime,
+	{TopicDeterminism, "watermarks: closed; they are not asked", "proctime-asc/late"},
+	{TopicDeterminism, "idleness: closed, as the watermark is not asked", "proctime-asc/late"},
+	{TopicDeterminism, "state TTL: open; under steady copies one comes through each TTL", "proctime-asc/ttl-chain"},
+	opensReplay,
+	callsNoFunction,
+	{TopicLoses, "nothing: the first row of each key is in the result, if not the earliest", "proctime-asc/late"},
+	{TopicLeaks, "one copy each TTL under steady copies, since they do not extend it", "proctime-asc/ttl-chain"},
+	{TopicLeaks, "at exactly one TTL after the first row a copy is new again", "proctime-asc/ttl-at"},
 }

@@ -11,6 +11,7 @@ var _ = register(&Strategy{
 	About:  "ROW_NUMBER ordered by processing time, descending: the last row to arrive, as updates",
 	Loses: "It loses nothing, but a copy becomes an update: with a TTL always, without one as soon as it differs; " +
 		"a key that rests for the TTL comes out again as an insert.",
+	Facts:  proctimeDescFacts,
 	Params: []Param{ttlParam},
 	Plan: func(args Args, job Job) Plan {
 		ttl := args.Duration("ttl")
@@ -143,4 +144,43 @@ func (o *lastOfBatch) finish(c *sim.Ctx, at stream.Time) {
 
 func (o *lastOfBatch) State(c *sim.Ctx) sim.State {
 	return o.batch.state(c, o.state, o.entryBytes, len(o.batch.values), o.rowBytes)
+}
+
+// proctimeDescFacts is what is known of the strategy.
+var proctimeDescFacts = []Fact{
+	{TopicState, "the last row of each key, whole", "proctime-desc/many-keys"},
+	{TopicState, "with a TTL each row of a key restarts it: a key that is seen often enough never " +
+		"expires", "proctime-desc/ttl-chain"},
+	{TopicState, "with table.exec.deduplicate.insert-update-after-sensitive-enabled = false and an upsert sink " +
+		"no state is kept at all: every row goes out as +U", "proctime-desc/upsert-insert-insensitive"},
+	{TopicState, "an expired entry stays in memory until the operator uses its state " +
+		"again", "proctime-desc/ttl-physical-cleanup"},
+	confluentTTL,
+	{TopicChangelog, "declared [I,UB,UA,D], for an upsert sink [I,UA,D]; an append-only sink refuses " +
+		"it", "proctime-desc/upsert-ttl-chain"},
+	{TopicChangelog, "without a TTL a row equal to the stored one is swallowed, but only while its key has sent " +
+		"no update", "proctime-desc/in-order-dup"},
+	{TopicChangelog, "from the first update of a key on every row of it is sent, equal or not: in the heap state " +
+		"backend the equality test sees the changed row kind", "proctime-desc/equal-after-update"},
+	{TopicChangelog, "with a TTL an equal row is an update, too", "proctime-desc/ttl-chain"},
+	{TopicLate, "no lateness test: rows below the watermark are taken", "proctime-desc/late"},
+	{TopicLatency, "at once, with every row that is not swallowed", "proctime-desc/price-change"},
+	{TopicLatency, "with mini-batch when the clock reaches a multiple of the interval, the last row of the batch " +
+		"alone; a checkpoint ends a batch", "proctime-desc/mini-batch-checkpoint"},
+	commitLatency,
+	{TopicDeterminism, "processing time: open; the last to arrive is kept, also if it is older by event " +
+		"time", "proctime-desc/out-of-order"},
+	noProcessingTime,
+	{TopicDeterminism, "watermarks: closed; they are not asked", "proctime-desc/late"},
+	{TopicDeterminism, "idleness: closed, as the watermark is not asked", "proctime-desc/late"},
+	{TopicDeterminism, "state TTL: open; whether a key comes out as +U or as +I again depends on " +
+		"it", "proctime-desc/ttl-refresh"},
+	opensReplay,
+	callsNoFunction,
+	{TopicLoses, "nothing: the last row to arrive of each key is in the result", "proctime-desc/late"},
+	{TopicLoses, "a NULL key fails the job at an upsert sink with that key, by " +
+		"default", "proctime-desc/upsert-null-key"},
+	{TopicLeaks, "a key that rested for one TTL comes out as +I again", "proctime-desc/ttl-at"},
+	{TopicLeaks, "whatever stores each change it is handed as a row holds every copy that is an " +
+		"update", "proctime-desc/ttl-chain"},
 }

@@ -14,6 +14,7 @@ var _ = register(&Strategy{
 	About:  "a process table function that collects the first row of a key",
 	Loses: "It leaks one copy each TTL: the article says that the TTL counts from when the key was last seen, the engine " +
 		"counts from the first row, because unchanged state is not written back.",
+	Facts:  ptfFacts,
 	Params: []Param{{Name: "ttl", Kind: Duration, Default: "2h", About: "@StateHint(ttl), which wins over table.exec.state.ttl"}},
 	Plan: func(args Args, job Job) Plan {
 		ttl := args.Duration("ttl")
@@ -71,4 +72,32 @@ CREATE FUNCTION ExactDeduplication AS 'com.example.ExactDeduplication';
 SELECT * FROM ExactDeduplication(
   input => TABLE orders PARTITION BY ` + strings.Join(job.keyNames(), ", ") + `,
   uid   => 'exact-deduplication');`
+}
+
+// ptfFacts is what is known of the strategy.
+var ptfFacts = []Fact{
+	{TopicState, "one flag a key, kept by the framework", "ptf/many-keys"},
+	{TopicState, "the TTL runs from the first row: unchanged state is not written back, so copies do not extend " +
+		"it and a key lives exactly one TTL. The article says from when the key was last seen", "ptf/ttl-chain"},
+	{TopicState, "a copy does not refresh it, at whatever distance", "ptf/ttl-refresh"},
+	{TopicState, "@StateHint(ttl) wins over table.exec.state.ttl", "ptf/ttl-hint-over-config"},
+	{TopicState, "an expired entry stays in memory until the operator uses its state " +
+		"again", "ptf/ttl-physical-cleanup"},
+	{TopicChangelog, "declared [I], and only +I comes out: an append-only sink takes it", "ptf/append"},
+	{TopicChangelog, "the planner knows no upsert key and no time attribute of its result: an upsert sink wants " +
+		"ON CONFLICT, and windows, MATCH_RECOGNIZE and temporal joins refuse it", "_acceptance"},
+	{TopicLate, "no lateness test: rows below the watermark are taken", "ptf/late"},
+	{TopicLatency, "at once, with the first arrival of a key", "ptf/in-order-dup"},
+	commitLatency,
+	{TopicDeterminism, "processing time: open; the first to arrive is kept, whatever its event time or price. " +
+		"Closed for copies that equal their original", "ptf/out-of-order"},
+	{TopicDeterminism, "watermarks: closed; they are not asked", "ptf/late"},
+	{TopicDeterminism, "idleness: closed, as the watermark is not asked", "ptf/late"},
+	{TopicDeterminism, "state TTL: open; under steady copies one comes through each TTL", "ptf/ttl-chain"},
+	opensReplay,
+	{TopicDeterminism, "non-deterministic functions: none in the article's function; yours is as deterministic " +
+		"as its Java", ArticleOnly},
+	{TopicLoses, "nothing: the first row of each key is in the result, if not the earliest", "ptf/late"},
+	{TopicLeaks, "one copy each TTL under steady copies, since they do not extend it", "ptf/ttl-chain"},
+	{TopicLeaks, "at exactly one TTL after the first row a copy is new again", "ptf/ttl-at"},
 }

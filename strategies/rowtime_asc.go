@@ -11,6 +11,7 @@ var _ = register(&Strategy{
 	About:  "ROW_NUMBER ordered by event time, ascending: the earliest row, once the watermark has reached it",
 	Loses: "It loses events whose first row arrives behind the watermark, and leaks copies with a newer event time " +
 		"after the TTL, which counts from the emission.",
+	Facts:  rowtimeAscFacts,
 	Params: []Param{ttlParam},
 	Plan: func(args Args, job Job) Plan {
 		ttl := args.Duration("ttl")
@@ -108,6 +109,15 @@ func (o *keepEarliest) EventTimer(c *sim.Ctx, at stream.Time, due []sim.Ref) {
 	}
 }
 
+// Restore registers the timers of the waiting rows. The operator knows no watermark until the next one comes, so that a
+// row behind the one of the checkpoint is late no longer.
+func (o *keepEarliest) Restore(c *sim.Ctx, _ any) {
+	o.state.EachPinned(func(ref sim.Ref, e *sim.Entry) {
+		o.waiting++
+		c.EventTimer(stream.Time(e.Value), ref)
+	})
+}
+
 func (o *keepEarliest) State(c *sim.Ctx) sim.State {
 	held := o.state.Held()
 	return sim.State{
@@ -127,4 +137,59 @@ func heldSince(e *sim.Entry) stream.Time {
 		return e.Written()
 	}
 	return stream.NullTime
+}
+
+// rowtimeAscFacts is what is known of the strategy.
+var rowtimeAscFacts = []Fact{
+	{TopicState, "while a key waits for the watermark: its earliest row and one event-time timer; once emitted: " +
+		"one Boolean that says so", "rowtime-asc/out-of-order"},
+	{TopicState, "without a TTL that Boolean is kept for ever: per-key state; with one it lives from the " +
+		"emission, by the processing-time clock, and copies do not extend " +
+		"it", "rowtime-asc/ttl-chain-newer-rowtime"},
+	{TopicState, "the waiting row has no TTL: a key lives from its first row to its emission, however long that " +
+		"takes, and one TTL more", "rowtime-asc/ttl-does-not-drop-waiting-row"},
+	{TopicState, "an expired entry stays in memory until the operator uses its state " +
+		"again", "rowtime-asc/ttl-physical-cleanup"},
+	ignoresHint("state-ttl-hint/hint-rowtime-asc-newer-rowtime"),
+	confluentTTL,
+	{TopicChangelog, "declared [I] into every sink, and only +I comes out", "rowtime-asc/append-out-of-order"},
+	{TopicChangelog, "with mini-batch declared [I,UB,UA,D]: an earlier row corrects what is out, and an " +
+		"append-only sink refuses the query", "rowtime-asc/mini-batch"},
+	{TopicChangelog, "a row number kept in the result is the constant 1 and changes " +
+		"nothing", "rowtime-asc/with-rn-late"},
+	{TopicChangelog, "a second sort column, even as a mere tie-break, makes it a Rank: no wait, no late drops, " +
+		"and +U in a plan declared insert-only: see nontime", "rowtime-asc-tiebreak/out-of-order"},
+	{TopicChangelog, "an interval join behind it gets each order once, with its time attribute " +
+		"intact", "downstream/rowtime-asc-then-interval-join"},
+	{TopicLate, "a row is late when its time is strictly below the watermark; a row at the watermark is " +
+		"taken", "rowtime-asc/late"},
+	{TopicLate, "lateness is tested before duplication: numLateRecordsDropped counts late copies, which are " +
+		"harmless, with late firsts, which are lost; copies in time of an emitted key do not count at " +
+		"all", "rowtime-asc/late"},
+	{TopicLate, "with mini-batch no row is late", "rowtime-asc/mini-batch"},
+	{TopicLatency, "a row comes out when the watermark reaches its time: the watermark's delay, and the wait for " +
+		"a row that moves it; no watermark, no output", "rowtime-asc/no-watermark"},
+	{TopicLatency, "a row at the watermark comes out with the next watermark that advances, not " +
+		"before", "rowtime-asc/equal-watermark-after-emission"},
+	{TopicLatency, "rows released by one watermark come out in the order of their " +
+		"times", "rowtime-asc/emission-order"},
+	{TopicLatency, "with mini-batch a batch ends with the watermark that reaches the end of an interval, " +
+		"whatever the clock says", "rowtime-asc/mini-batch-boundary"},
+	commitLatency,
+	{TopicDeterminism, "processing time: closed for the choice of the row, which is the earliest by event time " +
+		"whatever the order of arrival; of equal times the first arrival is kept", "rowtime-asc/ties"},
+	{TopicDeterminism, "watermarks: open; a row that was in time in one run is late in " +
+		"another", "rowtime-asc/out-of-order"},
+	opensIdleness,
+	{TopicDeterminism, "state TTL: open; it runs by processing time, so a replay in haste expires " +
+		"less", "rowtime-asc/ttl-chain-newer-rowtime"},
+	opensReplay,
+	callsNoFunction,
+	{TopicLoses, "any row strictly below the watermark, the only row of its key among them", "rowtime-asc/late"},
+	{TopicLoses, "a key whose first row is still waiting when no watermark comes any more: it is held, not " +
+		"emitted", "rowtime-asc/no-watermark"},
+	{TopicLeaks, "after the TTL a copy at or above the watermark comes out again; one that is re-stamped with " +
+		"each retry leaks once each TTL", "rowtime-asc/ttl-at-newer-rowtime"},
+	{TopicLeaks, "not a copy with its old time: after the TTL the watermark still stops " +
+		"it", "rowtime-asc/ttl-expired-duplicate-is-late"},
 }

@@ -11,6 +11,7 @@ var _ = register(&Strategy{
 	About:  "ROW_NUMBER ordered by event time, descending: the latest row, as updates, at once",
 	Loses: "It loses nothing and drops no late row, but every copy that is not older becomes an update; after the TTL " +
 		"even an older row becomes the current one.",
+	Facts:  rowtimeDescFacts,
 	Params: []Param{ttlParam},
 	Plan: func(args Args, job Job) Plan {
 		ttl := args.Duration("ttl")
@@ -84,3 +85,44 @@ func (o *keepByTime) better(event, kept int64) bool {
 }
 
 func (o *keepByTime) State(c *sim.Ctx) sim.State { return tableState(c, o.state, o.entryBytes) }
+
+// rowtimeDescFacts is what is known of the strategy.
+var rowtimeDescFacts = []Fact{
+	{TopicState, "the current row of each key, whole; no timer", "rowtime-desc/many-keys"},
+	{TopicState, "a row at the same or a later time restarts the TTL, which runs by the processing-time clock; a " +
+		"key that is updated often enough never expires", "rowtime-desc/ttl-chain"},
+	{TopicState, "an older row does not restart the TTL", "rowtime-desc/ttl-older-row"},
+	ignoresHint("state-ttl-hint/hint-rowtime-desc"),
+	confluentTTL,
+	{TopicChangelog, "declared [I,UB,UA,D] for a retract sink, [I,UA,D] for an upsert sink; an append-only sink " +
+		"refuses it. From an insert-only source it never sends -D", "rowtime-desc/upsert-late"},
+	{TopicChangelog, "each row that is not older is an update, even one that equals what is " +
+		"stored", "rowtime-desc/in-order-dup"},
+	{TopicChangelog, "wrapped in TO_CHANGELOG it is declared [I], and every -U and +U is a " +
+		"row", "rowtime-desc-to-changelog/ttl-chain"},
+	{TopicChangelog, "a second sort column makes it a Rank that is declared insert-only, DESC or not, and sends " +
+		"+U without -U: see nontime", "rowtime-desc-tiebreak/price-change"},
+	{TopicChangelog, "a window aggregate takes its updates and counts each order " +
+		"once", "downstream/rowtime-desc-then-window-count"},
+	{TopicLate, "no lateness test: a row far behind the watermark is compared like any other, and " +
+		"numLateRecordsDropped stays 0", "rowtime-desc/late"},
+	{TopicLatency, "at once, with the row that causes the change; the watermark is not asked", "rowtime-desc/late"},
+	{TopicLatency, "with mini-batch when the batch ends, which is with a watermark that reaches the end of an " +
+		"interval", "rowtime-desc/mini-batch"},
+	commitLatency,
+	{TopicDeterminism, "processing time: open for equal times, of which the last arrival wins; the changes on " +
+		"the way depend on the order of arrival, too", "rowtime-desc/ties"},
+	{TopicDeterminism, "watermarks: closed; they are not asked", "rowtime-desc/late"},
+	{TopicDeterminism, "idleness: closed, as the watermark is not asked", "rowtime-desc/late"},
+	{TopicDeterminism, "state TTL: open; after it even an older row becomes the current " +
+		"one", "rowtime-desc/ttl-older-row"},
+	opensReplay,
+	callsNoFunction,
+	{TopicLoses, "nothing: every key is in the result", "rowtime-desc/late"},
+	{TopicLoses, "the latest version of a key, if the TTL runs out and an older row comes: the older one becomes " +
+		"the current one", "rowtime-desc/ttl-older-row"},
+	{TopicLeaks, "in an upsert or retracting result nothing but a key that rested for one TTL, which comes out " +
+		"as +I again", "rowtime-desc/ttl-at"},
+	{TopicLeaks, "whatever stores each change it is handed as a row holds every copy: TO_CHANGELOG puts out 11 " +
+		"rows for 3 keys", "rowtime-desc-to-changelog/in-order-dup"},
+}

@@ -14,6 +14,7 @@ var _ = register(&Strategy{
 	About:  "SELECT DISTINCT over the whole row: removes exact copies only",
 	Loses: "It lets through every copy that differs in any column, and with a TTL sends -U/+U for each exact copy to " +
 		"keep downstream state alive.",
+	Facts:  selectDistinctFacts,
 	Params: []Param{ttlParam, hintParam, phasesParam},
 	Plan: func(args Args, job Job) Plan {
 		p := groupPlan(args, job, job.rowBytes(), nil)
@@ -129,3 +130,41 @@ func (o *groupAggregate) keepAlive(c *sim.Ctx, e *sim.Entry, at stream.Time) {
 }
 
 func (o *groupAggregate) State(c *sim.Ctx) sim.State { return tableState(c, o.state, o.entryBytes) }
+
+// selectDistinctFacts is what is known of the strategy.
+var selectDistinctFacts = []Fact{
+	{TopicState, "every distinct row, whole: per record, if events differ at all", "select-distinct/many-keys"},
+	{TopicState, "each copy restarts the TTL, so a row that is seen often enough never " +
+		"expires", "select-distinct/ttl-chain"},
+	{TopicState, "a STATE_TTL hint is honoured, and wins over " +
+		"table.exec.state.ttl", "select-distinct/state-ttl-hint-over-config"},
+	confluentTTL,
+	{TopicChangelog, "declared [I,UB,UA], for an upsert sink [I,UA], with or without a TTL; an append-only sink " +
+		"refuses it", "select-distinct/upsert-ttl-refresh"},
+	{TopicChangelog, "without a TTL a copy sends nothing", "select-distinct/in-order-dup"},
+	{TopicChangelog, "with a TTL each copy sends -U/+U of the same row, to keep it alive " +
+		"downstream", "select-distinct/ttl-chain"},
+	{TopicChangelog, "its upsert key is the whole row: an upsert sink with another key wants ON " +
+		"CONFLICT", "_acceptance"},
+	{TopicChangelog, "a PRIMARY KEY NOT ENFORCED on the source does not make the planner drop " +
+		"it", "pk-not-enforced/select-distinct"},
+	{TopicLate, "no lateness test: rows below the watermark are taken", "select-distinct/late"},
+	{TopicLatency, "at once, with the first arrival of a row", "select-distinct/in-order-dup"},
+	{TopicLatency, "with mini-batch when the clock reaches a multiple of the interval; two phases, of which the " +
+		"second counts what the first hands on", "select-distinct-key/mini-batch-size"},
+	commitLatency,
+	{TopicDeterminism, "processing time: closed; the result is a set, whatever the order of " +
+		"arrival", "select-distinct/out-of-order"},
+	{TopicDeterminism, "watermarks: closed; they are not asked", "select-distinct/late"},
+	{TopicDeterminism, "idleness: closed, as the watermark is not asked", "select-distinct/late"},
+	{TopicDeterminism, "state TTL: open; whether a key is sent as +U or as +I again depends on " +
+		"it", "select-distinct/ttl-refresh"},
+	opensReplay,
+	callsNoFunction,
+	{TopicLoses, "nothing: every distinct row is in the result", "select-distinct/late"},
+	{TopicLeaks, "every copy that differs in any column, be it the time of the " +
+		"retry", "select-distinct/price-change"},
+	{TopicLeaks, "a row that rested for one TTL comes out as +I again", "select-distinct/ttl-at"},
+	{TopicLeaks, "with a TTL, whatever stores each change it is handed as a row holds every " +
+		"copy", "select-distinct/ttl-chain"},
+}

@@ -21,6 +21,7 @@ type Strategy struct {
 	Engine string // flink-sql or flink-datastream
 	About  string // one line: what it does
 	Loses  string // one sentence: when it loses or leaks data
+	Facts  []Fact // what is known of it, each with the recorded case that shows it
 	Params []Param
 	// Check tests parameters against each other and the schema; it returns the fault. Optional.
 	Check func(args Args, schema stream.Schema) string
@@ -78,6 +79,8 @@ type Plan struct {
 	StateClass StateClass
 	Clock      string // what time the strategy goes by: event time, processing time or none
 	TTL        string // what its TTL counts from, and what refreshes it
+	// Misdeclared names the planner's fault by which updates come out that Changelog does not have; empty: none do.
+	Misdeclared string
 	// Refused is the planner's reason not to feed this sink; empty where it does.
 	Refused string
 	// Declared is the mode for a consumer that takes all changes; Node, UpsertKey and Time are what else decides which

@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -161,6 +162,22 @@ func (o *topN) sweep(now stream.Time) {
 	cache := make(map[stream.Key][]ranked, o.keys.Len(now))
 	o.keys.Each(now, func(e *sim.Entry) { cache[e.Key] = o.cache[e.Key] })
 	o.cache, o.swept = cache, len(o.state)
+}
+
+// Snapshot copies the state. The cache is lost, and with it the time from which its TTL counts.
+func (o *topN) Snapshot(*sim.Ctx) any { return o.cloneState() }
+
+func (o *topN) Restore(_ *sim.Ctx, snapshot any) {
+	o.state = snapshot.(map[stream.Key][]ties)
+	o.state = o.cloneState()
+}
+
+func (o *topN) cloneState() map[stream.Key][]ties {
+	state := maps.Clone(o.state)
+	for key, lists := range state {
+		state[key] = slices.Clone(lists)
+	}
+	return state
 }
 
 func (o *topN) State(c *sim.Ctx) sim.State {

@@ -14,6 +14,7 @@ var _ = register(&Strategy{
 	About:  "GROUP BY key in a tumbling window, the minimum of each other column, at the window's end",
 	Loses: "It loses events that arrive after their window has fired, leaks copies that fall into another window, and " +
 		"can emit rows that never existed, because each column takes its minimum by itself.",
+	Facts:  tumbleAggFacts,
 	Params: []Param{sizeParam, phasesParam},
 	Check:  checkSize,
 	Plan: func(args Args, job Job) Plan {
@@ -179,4 +180,39 @@ func tumbleAggCode(args Args, job Job) string {
 	}
 	fmt.Fprintf(&b, "\nFROM %s\nGROUP BY window_start, window_end, %s;", job.tumble(args.Duration("size")), keys)
 	return b.String()
+}
+
+// tumbleAggFacts is what is known of the strategy.
+var tumbleAggFacts = []Fact{
+	{TopicState, "one row for each key and window, with one timer, until the end of the window: " +
+		"time-bounded", "tumble-agg/many-keys"},
+	{TopicState, "rows wait in a memory buffer; a watermark that closes a window in it, or a checkpoint, moves " +
+		"the whole buffer to keyed state", "tumble-agg/checkpoint"},
+	{TopicState, "table.exec.state.ttl does nothing: the end of the window removes the state, and a key lives " +
+		"one window plus the watermark's delay", "tumble-agg/ttl-ignored"},
+	{TopicChangelog, "declared [I], and only +I comes out", "tumble-agg/basic"},
+	{TopicChangelog, "its created_at is a minimum and no time attribute any more: a window, MATCH_RECOGNIZE or a " +
+		"temporal sort behind it is refused, and an interval join becomes a regular one", "_acceptance"},
+	{TopicLate, "a row is late only once its window has fired, which is when the watermark is at window_end - 1 " +
+		"ms or above; a row below the watermark in an open window is taken", "tumble-agg/one-phase-late"},
+	{TopicLate, "in two phases, the default, late rows are pre-aggregated first: numLateRecordsDropped counts " +
+		"one for each key and window, and only when a watermark passes the next window " +
+		"border", "tumble-agg/late-same-key"},
+	{TopicLate, "or when a checkpoint comes", "tumble-agg/late-checkpoint"},
+	{TopicLate, "in one phase it counts rows, at once", "tumble-agg/one-phase-late-same-key"},
+	{TopicLatency, "at the end of the window: when the watermark reaches window_end - 1 ms", "tumble-agg/basic"},
+	commitLatency,
+	{TopicDeterminism, "processing time: closed; a minimum does not depend on the order of " +
+		"arrival", "tumble-agg/ties"},
+	{TopicDeterminism, "watermarks: open; a row whose window is still open in one run is late in " +
+		"another", "tumble-agg/late"},
+	opensIdleness,
+	{TopicDeterminism, "state TTL: closed; table.exec.state.ttl does nothing here", "tumble-agg/ttl-ignored"},
+	opensReplay,
+	callsNoFunction,
+	{TopicLoses, "any row whose window has fired, the only row of its key among them", "tumble-agg/late"},
+	{TopicLoses, "the rows themselves: each column takes its minimum by itself, so what comes out may be a row " +
+		"that never was", "tumble-agg/ties"},
+	{TopicLoses, "MIN leaves NULL out: a NULL is replaced by another row's value", "tumble-agg/null-value"},
+	{TopicLeaks, "copies 1 ms apart come out twice if a window border lies between them", "tumble-agg/two-windows"},
 }

@@ -107,6 +107,17 @@ func (s *groups) take(ref sim.Ref) group {
 	return g
 }
 
+// all returns the groups in the order of their slots.
+func (s *groups) all() []group {
+	all := make([]group, 0, s.len())
+	for i, g := range s.slots {
+		if ref, ok := s.index[g.key.With(int64(g.end))]; ok && ref == sim.Ref(i) {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
 // buffered adds a group to a buffer that is drained in the order of arrival.
 func (s *groups) buffered(c *sim.Ctx, m merge, g group, at stream.Time) {
 	if ref, isNew := s.add(c, m, g, at); isNew {
@@ -163,6 +174,24 @@ func (o *window) EventTimer(c *sim.Ctx, _ stream.Time, due []sim.Ref) {
 		} else {
 			c.Release(stream.Insert, g.key, g.tag, g.since)
 		}
+	}
+}
+
+// windowSnapshot is what a checkpoint stores of a window operator: the keyed state, and the watermark as operator state.
+type windowSnapshot struct {
+	state     []group
+	watermark stream.Time
+}
+
+func (o *window) Snapshot(c *sim.Ctx) any { return windowSnapshot{o.state.all(), c.Watermark()} }
+
+// Restore takes over the watermark, so that a window that has fired stays closed: WindowAggOperator.initializeState.
+func (o *window) Restore(c *sim.Ctx, snapshot any) {
+	s := snapshot.(windowSnapshot)
+	c.RestoreWatermark(s.watermark)
+	for _, g := range s.state {
+		ref, _ := o.state.add(c, o.merge, g, c.Now())
+		c.EventTimer(g.end-1, ref)
 	}
 }
 

@@ -14,22 +14,27 @@ func DidYouMean(written string, names []string) string {
 	return ", did you mean " + best + "?"
 }
 
-// editDistance is the number of single-character insertions, deletions and substitutions between two names.
+// editDistance is the number of single characters inserted, deleted or replaced, and of neighbours swapped, between two
+// names.
 func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
+	above, row := make([]int, len(b)+1), make([]int, len(b)+1) // of the first i-1 and i characters of a
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
 		for j := range len(b) {
 			cost := 1
 			if a[i] == b[j] {
 				cost = 0
 			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
+			next[j+1] = min(row[j]+cost, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], above[j-1]+1)
+			}
 		}
+		above, row = row, next
 	}
 	return row[len(b)]
 }

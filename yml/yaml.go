@@ -1,4 +1,4 @@
-package scenarios
+package yml
 
 import (
 	"errors"
@@ -19,20 +19,20 @@ const (
 
 // node is a YAML value and its place. Scalars stay the text that was written: what it means, the reader of the field
 // says, so that no or 1.10 are never taken for something else.
-type node struct {
-	kind   kind
-	at     position
+type Node struct {
+	Kind   Kind
+	at     Position
 	name   string   // of the field that it is the value of
-	nameAt position // of that name; for an entry of a list the place of the value
+	nameAt Position // of that name; for an entry of a list the place of the value
 	text   string
 	quoted bool
-	items  []*node // of a list; of a mapping the values, with their names
+	items  []*Node // of a list; of a mapping the values, with their names
 }
 
-type kind uint8
+type Kind uint8
 
 const (
-	broken kind = iota // a fault has been reported
+	broken Kind = iota // a fault has been reported
 	empty
 	scalar
 	list
@@ -40,35 +40,35 @@ const (
 )
 
 // describe names a kind of value in messages.
-func (k kind) describe() string {
+func (k Kind) describe() string {
 	return [...]string{"something else", "nothing", "a single value", "a list", "a mapping"}[k]
 }
 
 // parse reads the one YAML document of a file.
-func (f *faults) parse(src []byte) *node {
-	start := position{1, 1}
+func (f *Reader) parse(src []byte) *Node {
+	start := Position{1, 1}
 	switch {
 	case len(src) > maxSize:
-		f.add(start, "the file has %d bytes; a scenario has at most %d", len(src), maxSize)
-		return &node{}
+		f.Add(start, "the file has %d bytes; a scenario has at most %d", len(src), maxSize)
+		return &Node{}
 	case !utf8.Valid(src):
 		for i, line := range f.lines {
 			if good := strings.ToValidUTF8(line, "\x00"); good != line {
-				at := position{i + 1, utf8.RuneCountInString(good[:strings.IndexByte(good, 0)]) + 1}
+				at := Position{i + 1, utf8.RuneCountInString(good[:strings.IndexByte(good, 0)]) + 1}
 				f.lines[i] = strings.ToValidUTF8(line, "\uFFFD")
-				f.add(at, "the file is not UTF-8 text")
+				f.Add(at, "the file is not UTF-8 text")
 				break
 			}
 		}
-		return &node{}
+		return &Node{}
 	case tooDeep(src):
-		f.add(start, "brackets are nested more than %d deep", maxDepth)
-		return &node{}
+		f.Add(start, "brackets are nested more than %d deep", maxDepth)
+		return &Node{}
 	}
 	file, err := parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		f.syntax(err)
-		return &node{}
+		return &Node{}
 	}
 	var docs []*ast.DocumentNode
 	for _, doc := range file.Docs {
@@ -77,14 +77,14 @@ func (f *faults) parse(src []byte) *node {
 		}
 	}
 	if len(docs) == 0 {
-		f.add(start, "the file is empty; a scenario has a name (scenario), a workload and strategies")
-		return &node{}
+		f.Add(start, "the file is empty; a scenario has a name (scenario), a workload and strategies")
+		return &Node{}
 	}
 	if len(docs) > 1 {
-		f.add(place(docs[1].Body), "a second document starts here; a file holds one scenario")
+		f.Add(place(docs[1].Body), "a second document starts here; a file holds one scenario")
 	}
 	root := f.node(docs[0].Body)
-	root.name, root.nameAt = "the scenario", root.at
+	root.Name, root.NameAt = "the scenario", root.At
 	return root
 }
 
@@ -106,10 +106,10 @@ func tooDeep(src []byte) bool {
 }
 
 // syntax reports what the parser could not read, in words that help with the commonest mistakes.
-func (f *faults) syntax(err error) {
+func (f *Reader) syntax(err error) {
 	var fault *yaml.SyntaxError
 	if !errors.As(err, &fault) {
-		f.add(position{1, 1}, "not YAML: %v", err)
+		f.Add(Position{1, 1}, "not YAML: %v", err)
 		return
 	}
 	message := "not YAML: " + fault.Message
@@ -119,18 +119,18 @@ func (f *faults) syntax(err error) {
 	case strings.HasPrefix(fault.Message, "found character '\t'"):
 		message = "a tab cannot indent YAML; use spaces"
 	}
-	f.add(tokenPlace(fault.Token), "%s", message)
+	f.Add(tokenPlace(fault.Token), "%s", message)
 }
 
-func tokenPlace(t *token.Token) position {
+func tokenPlace(t *token.Token) Position {
 	if t == nil || t.Position == nil {
-		return position{1, 1}
+		return Position{1, 1}
 	}
-	return position{t.Position.Line, t.Position.Column}
+	return Position{t.Position.Line, t.Position.Column}
 }
 
 // place is where a node starts: a mapping in block style at its first name.
-func place(n ast.Node) position {
+func place(n ast.Node) Position {
 	switch n := n.(type) {
 	case *ast.MappingNode:
 		if !n.IsFlowStyle && len(n.Values) > 0 {
@@ -142,71 +142,71 @@ func place(n ast.Node) position {
 	return tokenPlace(n.GetToken())
 }
 
-func (f *faults) node(n ast.Node) *node {
-	out := &node{at: place(n)}
-	out.nameAt = out.at
+func (f *Reader) Node(n ast.Node) *Node {
+	out := &Node{at: place(n)}
+	out.NameAt = out.At
 	switch n := n.(type) {
 	case *ast.NullNode:
-		out.kind = empty
+		out.Kind = empty
 	case *ast.StringNode:
-		out.kind, out.text = scalar, n.Value
-		out.quoted = n.Token.Type == token.DoubleQuoteType || n.Token.Type == token.SingleQuoteType
+		out.Kind, out.Text = scalar, n.Value
+		out.Quoted = n.Token.Type == token.DoubleQuoteType || n.Token.Type == token.SingleQuoteType
 	case *ast.LiteralNode:
-		out.kind, out.text, out.quoted = scalar, n.Value.Value, true
+		out.Kind, out.Text, out.Quoted = scalar, n.Value.Value, true
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		out.kind, out.text = scalar, n.GetToken().Value
+		out.Kind, out.Text = scalar, n.GetToken().Value
 	case *ast.SequenceNode:
-		out.kind = list
+		out.Kind = list
 		for _, v := range n.Values {
-			out.items = append(out.items, f.node(v))
+			out.Items = append(out.Items, f.node(v))
 		}
 	case *ast.MappingNode:
-		out.kind = mapping
+		out.Kind = mapping
 		for _, v := range n.Values {
 			f.pair(out, v)
 		}
 	case *ast.MappingValueNode:
-		out.kind = mapping
+		out.Kind = mapping
 		f.pair(out, n)
 	case *ast.AnchorNode, *ast.AliasNode:
-		f.add(out.at, "anchors and aliases are not understood here; write the value out")
+		f.Add(out.At, "anchors and aliases are not understood here; write the value out")
 	case *ast.TagNode:
-		f.add(out.at, "tags such as %s are not understood here", n.GetToken().Value)
+		f.Add(out.At, "tags such as %s are not understood here", n.GetToken().Value)
 	default:
-		f.add(out.at, "this kind of YAML is not understood here")
+		f.Add(out.At, "this kind of YAML is not understood here")
 	}
 	return out
 }
 
 // pair adds one name and its value to a mapping.
-func (f *faults) pair(m *node, pair *ast.MappingValueNode) {
+func (f *Reader) pair(m *Node, pair *ast.MappingValueNode) {
 	name := f.key(pair.Key)
-	if name.kind != scalar {
+	if name.Kind != scalar {
 		return
 	}
-	for _, v := range m.items {
-		if v.name == name.text {
-			f.add(name.at, "%s stands here a second time; the first is in line %d", name.text, v.nameAt.line)
+	for _, v := range m.Items {
+		if v.Name == name.Text {
+			f.Add(name.At, "%s stands here a second time; the first is in line %d", name.Text, v.NameAt.Line)
 			return
 		}
 	}
-	value := f.node(pair.Value)
-	value.name, value.nameAt = name.text, name.at
-	if value.kind == empty {
-		value.at = name.at
+	Value := f.node(pair.Value)
+	Value.Name, Value.NameAt = name.Text, name.At
+	if Value.Kind == empty {
+		Value.At = name.At
 	}
-	m.items = append(m.items, value)
+	m.Items = append(m.Items, Value)
 }
 
 // key reads the name of a field.
-func (f *faults) key(n ast.MapKeyNode) *node {
+func (f *Reader) key(n ast.MapKeyNode) *Node {
 	if _, ok := n.(*ast.MergeKeyNode); ok {
-		f.add(place(n), "merge keys are not understood here; write the fields out")
-		return &node{}
+		f.Add(place(n), "merge keys are not understood here; write the fields out")
+		return &Node{}
 	}
 	name := f.node(n)
-	if name.kind != scalar && name.kind != broken {
-		f.add(name.at, "the name of a field must be a word, not %s", name.kind.describe())
+	if name.Kind != scalar && name.Kind != broken {
+		f.Add(name.At, "the name of a field must be a word, not %s", name.Kind.describe())
 	}
 	return name
 }

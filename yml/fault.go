@@ -1,4 +1,4 @@
-package scenarios
+package yml
 
 import (
 	"cmp"
@@ -35,40 +35,40 @@ func (e *Error) Error() string {
 }
 
 // position is a place in a scenario; line and column count from 1.
-type position struct{ line, column int }
+type Position struct{ line, column int }
 
 // faults collects what is wrong with one file.
-type faults struct {
+type Reader struct {
 	file  string
 	lines []string
 	list  []Fault
 }
 
-func (f *faults) add(at position, format string, args ...any) {
-	at.line = min(max(at.line, 1), len(f.lines))
-	at.column = min(max(at.column, 1), len([]rune(f.lines[at.line-1]))+1)
-	f.list = append(f.list, Fault{
-		File: f.file, Line: at.line, Column: at.column,
+func (f *Reader) add(at Position, format string, args ...any) {
+	at.Line = min(max(at.Line, 1), len(f.lines))
+	at.Column = min(max(at.Column, 1), len([]rune(f.lines[at.Line-1]))+1)
+	f.found = append(f.found, Fault{
+		File: f.file, Line: at.Line, Column: at.Column,
 		Message: fmt.Sprintf(format, args...),
-		Excerpt: excerpt(f.lines[at.line-1], at),
+		Excerpt: excerpt(f.lines[at.Line-1], at),
 	})
 }
 
 // err returns all faults sorted by position, or nil.
-func (f *faults) err() error {
-	if len(f.list) == 0 {
+func (f *Reader) err() error {
+	if len(f.found) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(f.list, func(a, b Fault) int {
+	slices.SortStableFunc(f.found, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	})
-	return &Error{slices.Compact(f.list)}
+	return &Error{slices.Compact(f.found)}
 }
 
 // excerpt shows a line with a caret below the column. Of a long line it shows what is around the column.
-func excerpt(line string, at position) string {
+func excerpt(line string, at Position) string {
 	const before, width = 60, 100
-	text, caret := []rune(line), at.column-1
+	text, caret := []rune(line), at.Column-1
 	if from := caret - before; len(text) > width && from > 0 {
 		text, caret = append([]rune("..."), text[from:]...), before+3
 	}
@@ -80,5 +80,5 @@ func excerpt(line string, at position) string {
 			text[i] = ' ' // a tab would shift the caret
 		}
 	}
-	return fmt.Sprintf("%5d | %s\n      | %s^", at.line, strings.TrimRight(string(text), " "), strings.Repeat(" ", caret))
+	return fmt.Sprintf("%5d | %s\n      | %s^", at.Line, strings.TrimRight(string(text), " "), strings.Repeat(" ", caret))
 }

@@ -1,0 +1,308 @@
+// Package explain makes the page of one strategy: the code to deploy, what the planner makes of it, who accepts its
+// result, and all that is known of it, point by point in the order of "How I Review Flink SQL Solutions", each with the
+// recorded case that shows it.
+package explain
+
+import (
+	"strings"
+
+	"deduplab/strategies"
+	"deduplab/strategies/sqlshape"
+	"deduplab/stream"
+)
+
+// Page is what there is to say of one strategy in one job. It is also its JSON.
+type Page struct {
+	Query      *Query       `json:"query,omitempty"` // the query that was recognised as the strategy
+	Strategy   string       `json:"strategy"`
+	Engine     string       `json:"engine"`
+	About      string       `json:"about"`
+	Loses      string       `json:"loses"`
+	Params     []Param      `json:"params"`
+	Language   string       `json:"language,omitempty"`
+	Code       string       `json:"code,omitempty"` // what a user would deploy; none where a query was given
+	Plan       Plan         `json:"plan"`
+	Declared   []Declared   `json:"declared"`
+	Downstream []Downstream `json:"downstream"` // empty where no planner looks at the result
+	Topics     []Topic      `json:"topics"`
+}
+
+// Query is how a query was recognised.
+type Query struct {
+	Why      []string `json:"why"`
+	Notes    []string `json:"notes"`
+	Entry    string   `json:"scenario_entry"`     // the line of a scenario that runs it
+	Consumer string   `json:"consumer,omitempty"` // what the query does with the deduplicated rows
+}
+
+// Param is a parameter and its value.
+type Param struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	About string `json:"about"`
+}
+
+// Plan is what the planner makes of the strategy.
+type Plan struct {
+	Operator    string `json:"operator"`
+	Runtime     string `json:"runtime"`
+	Clock       string `json:"clock"`
+	StateClass  string `json:"state_class"`
+	TTL         string `json:"ttl_counts_from"`
+	Misdeclared string `json:"misdeclared_by,omitempty"` // the planner's fault by which undeclared updates come out
+}
+
+// Declared is the changelog mode for one sink, or why the planner refuses it.
+type Declared struct {
+	Sink      string   `json:"sink"`
+	Changelog []string `json:"changelog,omitempty"`
+	Refused   string   `json:"refused,omitempty"`
+}
+
+// Downstream is whether a consumer takes the result.
+type Downstream struct {
+	Consumer string `json:"consumer"`
+	Accepts  bool   `json:"accepts"`
+	Note     string `json:"note,omitempty"` // the planner's reason, or what to know beside a yes
+	Source   string `json:"source"`
+}
+
+// Topic holds the facts on one topic.
+type Topic struct {
+	Topic string `json:"topic"`
+	Facts []Fact `json:"facts"`
+}
+
+// Fact is one fact and the recording that shows it.
+type Fact struct {
+	Text   string `json:"text"`
+	Source string `json:"source"`
+}
+
+// Orders is the table of "Deduplicating Streams with Flink SQL".
+var Orders = sqlshape.Orders
+
+// Complete adds an example for each parameter that a strategy requires and that is not given: the last column that is
+// neither key nor event time.
+func Complete(s *strategies.Strategy, given map[string]string, schema stream.Schema) map[string]string {
+	example := ""
+	for i, c := range schema.Columns {
+		if i != schema.Event && !isKey(schema, i) {
+			example = c.Name
+		}
+	}
+	all := map[string]string{}
+	for name, value := range given {
+		all[name] = value
+	}
+	for _, p := range s.Params {
+		if _, ok := all[p.Name]; !ok && p.Default == "" && p.NamesColumns() {
+			all[p.Name] = example
+		}
+	}
+	return all
+}
+
+func isKey(schema stream.Schema, column int) bool {
+	for _, k := range schema.Key {
+		if k == column {
+			return true
+		}
+	}
+	return false
+}
+
+// New makes the page of a strategy in a job. The sink of the job is of no account: the page tells of all of them.
+func New(s *strategies.Strategy, args strategies.Args, job strategies.Job) *Page {
+	job.Sink = strategies.Retract
+	return newPage(s, args, job, s.Plan(args, job))
+}
+
+func newPage(s *strategies.Strategy, args strategies.Args, job strategies.Job, plan strategies.Plan) *Page {
+	p := &Page{
+		Strategy: s.Name, Engine: s.Engine, About: s.About, Loses: s.Loses,
+		Params: []Param{}, Downstream: []Downstream{},
+		Language: plan.Language, Code: plan.Code,
+		Plan: Plan{
+			Operator: plan.Operator, Runtime: plan.Runtime, Clock: plan.Clock,
+			StateClass: string(plan.StateClass), TTL: plan.TTL, Misdeclared: plan.Misdeclared,
+		},
+	}
+	for _, param := range s.Params {
+		p.Params = append(p.Params, Param{param.Name, args.Text(param.Name), param.About})
+	}
+	if s.Engine == "flink-sql" {
+		p.Declared, p.Downstream = declared(plan), downstream(plan)
+	} else {
+		p.Declared = []Declared{{Sink: "none", Changelog: plan.Changelog.Names()}}
+	}
+	for _, topic := range strategies.Topics {
+		t := Topic{Topic: string(topic)}
+		for _, f := range s.FactsOn(topic) {
+			t.Facts = append(t.Facts, Fact{f.Text, f.Source()})
+		}
+		p.Topics = append(p.Topics, t)
+	}
+	return p
+}
+
+// declared asks the planner about the three sinks.
+func declared(plan strategies.Plan) []Declared {
+	var all []Declared
+	for _, sink := range []struct {
+		name string
+		by   strategies.Consumer
+	}{
+		{"retract", strategies.RetractSink}, {"append", strategies.AppendSink}, {"upsert", strategies.UpsertSink},
+	} {
+		ok, mode, reason := strategies.Accepts(plan, sink.by)
+		d := Declared{Sink: sink.name, Refused: reason}
+		if ok {
+			d.Changelog = mode.Names()
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// consumerNames are the consumers as a page names them.
+var consumerNames = map[strategies.Consumer]string{
+	strategies.AppendSink:        "append-only sink",
+	strategies.UpsertSink:        "upsert sink",
+	strategies.UpsertSinkMerging: "upsert sink, ON CONFLICT",
+	strategies.RetractSink:       "retract sink",
+	strategies.IntervalJoin:      "interval join",
+	strategies.WindowAggregate:   "window aggregate",
+	strategies.MatchRecognize:    "MATCH_RECOGNIZE",
+	strategies.TemporalSort:      "temporal sort",
+	strategies.GroupAggregate:    "group aggregate",
+	strategies.TemporalJoin:      "temporal join, left side",
+	strategies.ToChangelogInput:  "TO_CHANGELOG",
+}
+
+// ofTheArticle are consumers that the article on reviewing names and no recording has. None takes updates.
+var ofTheArticle = []string{"window rank, window dedup", "window join", "ML_PREDICT, VECTOR_SEARCH",
+	"lateral snapshot join"}
+
+// downstream asks the planner about every consumer.
+func downstream(plan strategies.Plan) []Downstream {
+	var all []Downstream
+	for _, by := range strategies.Consumers {
+		all = append(all, consumed(plan, by))
+	}
+	for _, name := range ofTheArticle {
+		d := Downstream{Consumer: name, Accepts: plan.Declared == stream.InsertOnly, Source: strategies.ArticleOnly}
+		if d.Accepts {
+			d.Note = misdeclared(plan, "")
+		} else {
+			d.Note = "it does not take updates"
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+func consumed(plan strategies.Plan, by strategies.Consumer) Downstream {
+	d := Downstream{Consumer: consumerNames[by], Source: "flink " + strategies.Acceptance}
+	if needsTime(by) && !hasTime(plan) {
+		d.Note, d.Source = "the result has no time column to go by", strategies.NotRecorded
+		return d
+	}
+	d.Accepts, _, d.Note = strategies.Accepts(plan, by)
+	if plan.ToChangelog && by == strategies.ToChangelogInput {
+		d.Source = strategies.NotRecorded
+	}
+	if !d.Accepts {
+		return d
+	}
+	if by == strategies.IntervalJoin && plan.Time != strategies.TimeAttribute {
+		d.Note = "as a regular join: the time column is no time attribute any more"
+		return d
+	}
+	d.Note = misdeclared(plan, by)
+	return d
+}
+
+func needsTime(by strategies.Consumer) bool {
+	switch by {
+	case strategies.IntervalJoin, strategies.WindowAggregate, strategies.MatchRecognize, strategies.TemporalSort,
+		strategies.TemporalJoin:
+		return true
+	}
+	return false
+}
+
+func hasTime(plan strategies.Plan) bool {
+	switch plan.Output {
+	case strategies.KeyOnly, strategies.KeyAndColumn, strategies.DropEvent:
+		return false
+	}
+	return true
+}
+
+// misdeclared warns of a yes that rests on a fault of the planner.
+func misdeclared(plan strategies.Plan, by strategies.Consumer) string {
+	switch {
+	case plan.Misdeclared == "":
+		return ""
+	case plan.ToChangelog:
+		return "but an UPDATE_AFTER row comes without its UPDATE_BEFORE (" + plan.Misdeclared + ")"
+	case by == strategies.UpsertSink || by == strategies.UpsertSinkMerging:
+		return "and happens to be right: it keeps the last row of a key"
+	}
+	return "but it is handed +U that the plan does not declare (" + plan.Misdeclared + ")"
+}
+
+// OfQuery makes the page of a query that was recognised.
+func OfQuery(shape sqlshape.Shape) (*Page, error) {
+	s, err := strategies.Find(shape.Strategy)
+	if err != nil {
+		return nil, err
+	}
+	args, faults := s.Resolve(shape.Params, shape.Job.Schema)
+	if len(faults) > 0 {
+		return nil, faults[0]
+	}
+	job := shape.Job
+	job.Sink = strategies.Retract
+	plan := s.Plan(args, job)
+	if shape.ToChangelog && !plan.ToChangelog {
+		plan = strategies.ToChangelog(plan, job)
+	}
+	if shape.NoTimeAttribute {
+		plan.Time = strategies.PlainTime
+	}
+	p := newPage(s, args, job, plan)
+	p.Code = "" // the reader has it
+	p.Query = &Query{Why: shape.Why, Notes: shape.Notes, Entry: entry(shape)}
+	if shape.Consumer != "" {
+		d := consumed(plan, shape.Consumer)
+		verdict := "the planner accepts the deduplicated rows there"
+		if !d.Accepts {
+			verdict = "the planner refuses the deduplicated rows there"
+		}
+		if d.Note != "" {
+			verdict += ": " + d.Note
+		}
+		p.Query.Consumer = d.Consumer + ": " + verdict
+	}
+	return p, nil
+}
+
+// entry is the line of a scenario that runs the query.
+func entry(shape sqlshape.Shape) string {
+	s, _ := strategies.Lookup(shape.Strategy)
+	var given []string
+	for _, p := range s.Params {
+		if value, ok := shape.Params[p.Name]; ok {
+			if strings.Contains(value, ",") {
+				value = `"` + value + `"`
+			}
+			given = append(given, p.Name+": "+value)
+		}
+	}
+	if len(given) == 0 {
+		return "- " + s.Name
+	}
+	return "- " + s.Name + ": {" + strings.Join(given, ", ") + "}"
+}

@@ -1,0 +1,150 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"deduplab/strategies"
+)
+
+// width is the number of columns that a page keeps within, but for code.
+const width = 100
+
+// titles are the headings of the topics. The first five are the points of the review.
+var titles = map[string]string{
+	"state":       "1 STATE",
+	"changelog":   "2 APPEND-ONLY OR UPDATING",
+	"late events": "3 LATE EVENTS",
+	"latency":     "4 LATENCY",
+	"determinism": "5 DETERMINISM",
+	"loses":       "WHEN IT LOSES DATA",
+	"leaks":       "WHEN COPIES LEAK",
+}
+
+// Text writes the page for people.
+func (p *Page) Text(w io.Writer) error {
+	t := &text{}
+	if q := p.Query; q != nil {
+		t.line("The query becomes %s: strategy %s", p.Plan.Operator, p.Strategy)
+		t.section("WHY")
+		for _, why := range q.Why {
+			t.item(why, "")
+		}
+		for _, note := range q.Notes {
+			t.item("note: "+note, "")
+		}
+		if q.Consumer != "" {
+			t.item("behind it: "+q.Consumer, "")
+		}
+		t.section("IN A SCENARIO")
+		t.line("  %s", q.Entry)
+		t.line("")
+	}
+	t.line("%s: %s  (%s)", p.Strategy, p.About, p.Engine)
+	t.line("")
+	t.wrapped(p.Loses, "", "", "")
+	if len(p.Params) > 0 {
+		t.section("PARAMETERS")
+		for _, param := range p.Params {
+			t.field(param.Name, fmt.Sprintf("%-10s %s", param.Value, param.About))
+		}
+	}
+	if p.Code != "" {
+		t.section("DEPLOY (" + p.Language + ")")
+		for line := range strings.SplitSeq(p.Code, "\n") {
+			t.line("%s", strings.TrimRight("  "+line, " "))
+		}
+	}
+	t.section("PLAN")
+	t.field("operator", p.Plan.Operator)
+	class, folder := p.Plan.Runtime, ""
+	if dot := strings.LastIndexByte(class, '.'); dot >= 0 {
+		class, folder = class[dot+1:], class[:dot]
+	}
+	t.field("runtime", class)
+	if folder != "" {
+		t.field("", "in "+folder)
+	}
+	t.field("clock", p.Plan.Clock)
+	t.field("state", p.Plan.StateClass)
+	t.field("state ends", p.Plan.TTL)
+	for _, d := range p.Declared {
+		mode := "[" + strings.Join(d.Changelog, ",") + "]"
+		if d.Refused != "" {
+			mode = "refused, see below"
+		}
+		t.field("declared", fmt.Sprintf("%-18s  %s sink", mode, d.Sink))
+	}
+	if p.Plan.Misdeclared != "" {
+		t.field("fault", "updates come out that are not declared: "+p.Plan.Misdeclared)
+	}
+	t.section("WHO ACCEPTS IT DOWNSTREAM")
+	if len(p.Downstream) == 0 {
+		t.item("no planner looks at a DataStream: this one is insert-only, so whatever takes inserts takes it",
+			strategies.NotRecorded)
+	}
+	for _, d := range p.Downstream {
+		t.accepts(d)
+	}
+	for _, topic := range p.Topics {
+		t.section(titles[topic.Topic])
+		for _, f := range topic.Facts {
+			t.item(f.Text, f.Source)
+		}
+	}
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// text collects the lines of a page.
+type text struct{ strings.Builder }
+
+func (t *text) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
+
+func (t *text) section(title string) { t.line("\n%s", title) }
+
+// field is a name with its value.
+func (t *text) field(name, value string) {
+	const column = 14
+	t.wrapped(value, fmt.Sprintf("  %-*s", column-2, name), strings.Repeat(" ", column), "")
+}
+
+// item is a point of a list, and what shows it.
+func (t *text) item(s, source string) {
+	if source != "" {
+		source = "[" + source + "]"
+	}
+	t.wrapped(s, "  - ", "    ", source)
+}
+
+func (t *text) accepts(d Downstream) {
+	answer := "no: " + d.Note
+	if d.Accepts {
+		answer = "yes " + d.Note
+	}
+	first := fmt.Sprintf("  %-26s  ", d.Consumer)
+	t.wrapped(answer, first, strings.Repeat(" ", len(first)), "["+d.Source+"]")
+}
+
+// wrapped writes words within the width, the first line and the others each behind a margin of their own, and the tail
+// in one piece at the end.
+func (t *text) wrapped(s, first, rest, tail string) {
+	words := strings.Fields(s)
+	if tail != "" {
+		words = append(words, tail)
+	}
+	line, empty := first, true
+	for _, word := range words {
+		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			t.line("%s", line)
+			line, empty = rest, true
+		}
+		if !empty {
+			line += " "
+		}
+		line, empty = line+word, false
+	}
+	t.line("%s", line)
+}

@@ -1,0 +1,86 @@
+package strategies
+
+// Fact is one thing to know of a strategy, with the recorded case that shows it.
+type Fact struct {
+	Topic Topic
+	Text  string
+	// Case is the recorded case, such as rowtime-asc/late, or the recording _acceptance, or one of ArticleOnly and
+	// NotRecorded.
+	Case string
+}
+
+// Topic is what a fact is about. The topics stand in the order of the five-point review of "How I Review Flink SQL
+// Solutions", and what follows from the five.
+type Topic string
+
+// The topics.
+const (
+	TopicState       Topic = "state"
+	TopicChangelog   Topic = "changelog"
+	TopicLate        Topic = "late events"
+	TopicLatency     Topic = "latency"
+	TopicDeterminism Topic = "determinism"
+	TopicLoses       Topic = "loses"
+	TopicLeaks       Topic = "leaks"
+)
+
+// Topics lists the topics in their order.
+var Topics = []Topic{TopicState, TopicChangelog, TopicLate, TopicLatency, TopicDeterminism, TopicLoses, TopicLeaks}
+
+// What stands for a case where no recording shows the fact.
+const (
+	ArticleOnly = "article only" // an article says so
+	NotRecorded = "not recorded" // it follows from the rules
+)
+
+// Acceptance is the recording of which consumers take which queries.
+const Acceptance = "_acceptance"
+
+// DeterminismCauses are the causes of non-determinism of the article on reviewing. Each strategy has a fact on each,
+// which begins with the cause and a colon.
+var DeterminismCauses = []string{"processing time", "watermarks", "idleness", "state TTL", "source replay",
+	"non-deterministic functions"}
+
+// Facts that hold for several strategies.
+var (
+	confluentTTL = Fact{TopicState, "the TTL is table.exec.state.ttl; Confluent Cloud calls it sql.state-ttl", ArticleOnly}
+
+	commitLatency = Fact{TopicLatency, "with exactly-once delivery a reader sees nothing before the checkpoint that " +
+		"commits it", ArticleOnly}
+
+	noProcessingTime = Fact{TopicDeterminism, "Confluent Cloud has no processing time: this query does not run there",
+		ArticleOnly}
+
+	opensIdleness = Fact{TopicDeterminism, "idleness: open; a partition that comes back from idle may be behind the " +
+		"watermark, which has gone on without it", "watermark/valve-two-channels"}
+
+	opensReplay = Fact{TopicDeterminism, "source replay: open, as anywhere; a topic that has lost its oldest rows is " +
+		"another input", ArticleOnly}
+
+	callsNoFunction = Fact{TopicDeterminism, "non-deterministic functions: none in the query; now(), uuid() or rand() " +
+		"added to it would open it", ArticleOnly}
+)
+
+// ignoresHint says that a STATE_TTL hint does nothing.
+func ignoresHint(shownBy string) Fact {
+	return Fact{TopicState, "a STATE_TTL hint is silently ignored", shownBy}
+}
+
+// Source names what shows the fact, as a report prints it.
+func (f Fact) Source() string {
+	if f.Case == ArticleOnly || f.Case == NotRecorded {
+		return f.Case
+	}
+	return "flink " + f.Case
+}
+
+// FactsOn returns the strategy's facts on a topic.
+func (s *Strategy) FactsOn(topic Topic) []Fact {
+	var facts []Fact
+	for _, f := range s.Facts {
+		if f.Topic == topic {
+			facts = append(facts, f)
+		}
+	}
+	return facts
+}
