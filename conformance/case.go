@@ -21,6 +21,7 @@ type Case struct {
 	Engine   string            `json:"engine"`
 	Strategy string            `json:"strategy"`
 	SQL      *string           `json:"sql"`
+	DDL      string            `json:"ddl"`
 	Consumer string            `json:"consumer"`
 	Config   map[string]string `json:"config"`
 	Columns  Columns           `json:"columns"`
@@ -180,14 +181,31 @@ type Diff struct {
 	Want, Got string
 }
 
+// Title tells where the difference is and what it is about.
+func (d Diff) Title() string {
+	if d.Step < 0 {
+		return "plan: " + d.What
+	}
+	return fmt.Sprintf("step %d: %s", d.Step+1, d.What)
+}
+
+// WantLines is the recording's side, GotLines the lab's.
+func (d Diff) WantLines() []string { return splitLines(d.Want) }
+
+// GotLines is the lab's side.
+func (d Diff) GotLines() []string { return splitLines(d.Got) }
+
+func splitLines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
 // String renders the difference with the recording's and the lab's side of it.
 func (d Diff) String() string {
 	var b strings.Builder
-	where := "plan"
-	if d.Step >= 0 {
-		where = fmt.Sprintf("step %d", d.Step+1)
-	}
-	fmt.Fprintf(&b, "      %s: %s\n", where, d.What)
+	fmt.Fprintf(&b, "      %s\n", d.Title())
 	for _, side := range []struct{ name, text string }{{"engine", d.Want}, {"lab", d.Got}} {
 		if side.text == "" {
 			side.text = "(nothing)"

@@ -41,6 +41,8 @@ var ids = map[string]recorded{
 	"rowtime-desc-rn":           {strategy: "rowtime-desc", rowNumber: true},
 	"rowtime-desc-to-changelog": {strategy: "rowtime-desc", toChangelog: true},
 
+	"changelog-normalize": {strategy: "changelog-normalize", params: params{"events_duplicate": "false"}},
+
 	"proctime-asc":  {strategy: "proctime-asc"},
 	"proctime-desc": {strategy: "proctime-desc"},
 
@@ -140,12 +142,19 @@ func (c *Case) plan(schema stream.Schema) (recorded, strategies.Plan, error) {
 		}
 	}
 	job := strategies.Job{Schema: schema}
+	if strings.Contains(c.DDL, "'changelog-mode' = 'all'") {
+		job.Input = strategies.AllChanges
+	}
 	for option, value := range c.Config {
 		switch option {
 		case "table.exec.state.ttl":
 			// Windows ignore it, and the hint of a process table function wins over it.
 			if takes("ttl") && id.strategy != "ptf" {
 				given["ttl"] = optionDuration(value)
+			}
+		case "table.exec.source.cdc-events-duplicate":
+			if takes("events_duplicate") {
+				given["events_duplicate"] = value
 			}
 		case "table.exec.rank.topn-cache-size":
 			if takes("cache") {

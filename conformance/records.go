@@ -3,15 +3,13 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"deduplab/harness"
 	"deduplab/strategies"
 	"deduplab/stream"
 )
-
-var decimalPattern = regexp.MustCompile(`^DECIMAL\(\d+, ?(\d+)\)$`)
 
 // schema is the table of a case: its first column is the key, its first timestamp the event time.
 func (c *Case) schema() (stream.Schema, error) {
@@ -20,23 +18,12 @@ func (c *Case) schema() (stream.Schema, error) {
 		return schema, fmt.Errorf("%s: columns: a case needs its input columns", c.File)
 	}
 	for i, column := range c.Columns {
-		out := stream.Column{Name: column.Name}
-		m := decimalPattern.FindStringSubmatch(column.Type)
-		switch {
-		case column.Type == "STRING":
-			out.Type = stream.String
-		case column.Type == "INT" || column.Type == "BIGINT":
-			out.Type = stream.Int
-		case m != nil:
-			out.Type = stream.Decimal
-			out.Scale, _ = strconv.Atoi(m[1])
-		case strings.HasPrefix(column.Type, "TIMESTAMP"):
-			out.Type = stream.Timestamp
-			if schema.Event < 0 {
-				schema.Event = i
-			}
-		default:
-			return schema, fmt.Errorf("%s: column %s: unknown type %s", c.File, column.Name, column.Type)
+		out, err := harness.ParseType(column.Name, column.Type)
+		if err != nil {
+			return schema, fmt.Errorf("%s: %w", c.File, err)
+		}
+		if out.Type == stream.Timestamp && schema.Event < 0 {
+			schema.Event = i
 		}
 		schema.Columns = append(schema.Columns, out)
 	}

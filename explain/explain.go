@@ -22,8 +22,8 @@ type Page struct {
 	Language   string       `json:"language,omitempty"`
 	Code       string       `json:"code,omitempty"` // what a user would deploy; none where a query was given
 	Plan       Plan         `json:"plan"`
-	Declared   []Declared   `json:"declared"`
-	Downstream []Downstream `json:"downstream"` // empty where no planner looks at the result
+	Declared   []Declared   `json:"declared"`   // empty, as Downstream, where no planner looks at the result or it refuses
+	Downstream []Downstream `json:"downstream"` // the query
 	Topics     []Topic      `json:"topics"`
 }
 
@@ -50,6 +50,8 @@ type Plan struct {
 	StateClass  string `json:"state_class"`
 	TTL         string `json:"ttl_counts_from"`
 	Misdeclared string `json:"misdeclared_by,omitempty"` // the planner's fault by which undeclared updates come out
+	Flink       string `json:"flink"`                    // the version that it is the plan of
+	Refused     string `json:"refused,omitempty"`        // why the planner refuses the query, whoever reads its result
 }
 
 // Declared is the changelog mode for one sink, or why the planner refuses it.
@@ -65,6 +67,17 @@ type Downstream struct {
 	Accepts  bool   `json:"accepts"`
 	Note     string `json:"note,omitempty"` // the planner's reason, or what to know beside a yes
 	Source   string `json:"source"`
+}
+
+// Answer is yes or no, with the note.
+func (d Downstream) Answer() string {
+	switch {
+	case !d.Accepts:
+		return "no: " + d.Note
+	case d.Note != "":
+		return "yes, " + d.Note
+	}
+	return "yes"
 }
 
 // Topic holds the facts on one topic.
@@ -121,20 +134,19 @@ func New(s *strategies.Strategy, args strategies.Args, job strategies.Job) *Page
 func newPage(s *strategies.Strategy, args strategies.Args, job strategies.Job, plan strategies.Plan) *Page {
 	p := &Page{
 		Strategy: s.Name, Engine: s.Engine, About: s.About, Loses: s.Loses,
-		Params: []Param{}, Downstream: []Downstream{},
+		Params: []Param{}, Declared: []Declared{}, Downstream: []Downstream{},
 		Language: plan.Language, Code: plan.Code,
 		Plan: Plan{
 			Operator: plan.Operator, Runtime: plan.Runtime, Clock: plan.Clock,
 			StateClass: string(plan.StateClass), TTL: plan.TTL, Misdeclared: plan.Misdeclared,
+			Flink: job.Version.String(), Refused: plan.Refused,
 		},
 	}
 	for _, param := range s.Params {
 		p.Params = append(p.Params, Param{param.Name, args.Text(param.Name), param.About})
 	}
-	if s.Engine == "flink-sql" {
+	if s.Engine == "flink-sql" && plan.Refused == "" {
 		p.Declared, p.Downstream = declared(plan), downstream(plan)
-	} else {
-		p.Declared = []Declared{{Sink: "none", Changelog: plan.Changelog.Names()}}
 	}
 	for _, topic := range strategies.Topics {
 		t := Topic{Topic: string(topic)}
@@ -180,9 +192,15 @@ var consumerNames = map[strategies.Consumer]string{
 	strategies.ToChangelogInput:  "TO_CHANGELOG",
 }
 
-// ofTheArticle are consumers that the article on reviewing names and no recording has. None takes updates.
-var ofTheArticle = []string{"window rank, window dedup", "window join", "ML_PREDICT, VECTOR_SEARCH",
-	"lateral snapshot join"}
+// ofTheArticle are consumers that the article on reviewing names and no recording has. None takes updates, and windows
+// need a time attribute.
+var ofTheArticle = []struct {
+	name    string
+	windows bool
+}{
+	{"window rank, window dedup", true}, {"window join", true}, {"ML_PREDICT, VECTOR_SEARCH", false},
+	{"lateral snapshot join", false},
+}
 
 // downstream asks the planner about every consumer.
 func downstream(plan strategies.Plan) []Downstream {
@@ -190,12 +208,15 @@ func downstream(plan strategies.Plan) []Downstream {
 	for _, by := range strategies.Consumers {
 		all = append(all, consumed(plan, by))
 	}
-	for _, name := range ofTheArticle {
-		d := Downstream{Consumer: name, Accepts: plan.Declared == stream.InsertOnly, Source: strategies.ArticleOnly}
-		if d.Accepts {
-			d.Note = misdeclared(plan, "")
-		} else {
+	for _, by := range ofTheArticle {
+		d := Downstream{Consumer: by.name, Source: strategies.ArticleOnly}
+		switch {
+		case plan.Declared != stream.InsertOnly:
 			d.Note = "it does not take updates"
+		case by.windows && (plan.Time != strategies.TimeAttribute || !hasTime(plan)):
+			d.Note = "the result has no time attribute"
+		default:
+			d.Accepts, d.Note = true, misdeclared(plan, "")
 		}
 		all = append(all, d)
 	}
@@ -246,11 +267,11 @@ func misdeclared(plan strategies.Plan, by strategies.Consumer) string {
 	case plan.Misdeclared == "":
 		return ""
 	case plan.ToChangelog:
-		return "but an UPDATE_AFTER row comes without its UPDATE_BEFORE (" + plan.Misdeclared + ")"
+		return "but UPDATE_AFTER comes without UPDATE_BEFORE: " + plan.Misdeclared
 	case by == strategies.UpsertSink || by == strategies.UpsertSinkMerging:
 		return "and happens to be right: it keeps the last row of a key"
 	}
-	return "but it is handed +U that the plan does not declare (" + plan.Misdeclared + ")"
+	return "but +U comes undeclared: " + plan.Misdeclared
 }
 
 // OfQuery makes the page of a query that was recognised.
@@ -275,16 +296,9 @@ func OfQuery(shape sqlshape.Shape) (*Page, error) {
 	p := newPage(s, args, job, plan)
 	p.Code = "" // the reader has it
 	p.Query = &Query{Why: shape.Why, Notes: shape.Notes, Entry: entry(shape)}
-	if shape.Consumer != "" {
+	if shape.Consumer != "" && plan.Refused == "" {
 		d := consumed(plan, shape.Consumer)
-		verdict := "the planner accepts the deduplicated rows there"
-		if !d.Accepts {
-			verdict = "the planner refuses the deduplicated rows there"
-		}
-		if d.Note != "" {
-			verdict += ": " + d.Note
-		}
-		p.Query.Consumer = d.Consumer + ": " + verdict
+		p.Query.Consumer = d.Consumer + ": " + d.Answer()
 	}
 	return p, nil
 }

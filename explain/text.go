@@ -36,19 +36,19 @@ func (p *Page) Text(w io.Writer) error {
 			t.item("note: "+note, "")
 		}
 		if q.Consumer != "" {
-			t.item("behind it: "+q.Consumer, "")
+			t.item("does what stands behind it take its rows? "+q.Consumer, "")
 		}
 		t.section("IN A SCENARIO")
 		t.line("  %s", q.Entry)
 		t.line("")
 	}
-	t.line("%s: %s  (%s)", p.Strategy, p.About, p.Engine)
+	t.wrapped(p.Strategy+": "+p.About, "", "", "("+p.Engine+")")
 	t.line("")
 	t.wrapped(p.Loses, "", "", "")
 	if len(p.Params) > 0 {
 		t.section("PARAMETERS")
 		for _, param := range p.Params {
-			t.field(param.Name, fmt.Sprintf("%-10s %s", param.Value, param.About))
+			t.wrapped(param.About, fmt.Sprintf("  %-24s  ", param.Name+" = "+param.Value), strings.Repeat(" ", 28), "")
 		}
 	}
 	if p.Code != "" {
@@ -75,13 +75,19 @@ func (p *Page) Text(w io.Writer) error {
 		if d.Refused != "" {
 			mode = "refused, see below"
 		}
-		t.field("declared", fmt.Sprintf("%-18s  %s sink", mode, d.Sink))
+		t.field("declared", d.Sink+" sink: "+mode)
 	}
 	if p.Plan.Misdeclared != "" {
 		t.field("fault", "updates come out that are not declared: "+p.Plan.Misdeclared)
 	}
+	if recorded := string(strategies.Flink23); p.Plan.Flink != recorded {
+		t.field("engine", "Flink "+p.Plan.Flink+"; the facts below are those of "+recorded+", which was recorded")
+	}
 	t.section("WHO ACCEPTS IT DOWNSTREAM")
-	if len(p.Downstream) == 0 {
+	switch {
+	case p.Plan.Refused != "":
+		t.item("nobody can: "+p.Plan.Refused, "")
+	case len(p.Downstream) == 0:
 		t.item("no planner looks at a DataStream: this one is insert-only, so whatever takes inserts takes it",
 			strategies.NotRecorded)
 	}
@@ -120,12 +126,8 @@ func (t *text) item(s, source string) {
 }
 
 func (t *text) accepts(d Downstream) {
-	answer := "no: " + d.Note
-	if d.Accepts {
-		answer = "yes " + d.Note
-	}
 	first := fmt.Sprintf("  %-26s  ", d.Consumer)
-	t.wrapped(answer, first, strings.Repeat(" ", len(first)), "["+d.Source+"]")
+	t.wrapped(d.Answer(), first, strings.Repeat(" ", len(first)), "["+d.Source+"]")
 }
 
 // wrapped writes words within the width, the first line and the others each behind a margin of their own, and the tail

@@ -80,7 +80,13 @@ type reader struct {
 	idle      bool
 }
 
-// New makes a harness. The error says what is wrong with the configuration, or why the planner refuses the sink.
+// Refused is why the planner does not feed the sink of the job.
+type Refused struct{ Strategy, Reason string }
+
+// Error names the strategy and the reason.
+func (r *Refused) Error() string { return r.Strategy + ": refused: " + r.Reason }
+
+// New makes a harness. The error says what is wrong with the configuration, or is a [*Refused].
 func New(c Config) (*Harness, error) {
 	schema := Orders()
 	if c.Schema != nil {
@@ -118,7 +124,7 @@ func (c Config) planFor(schema stream.Schema) (plan strategies.Plan, dataStream 
 	c.Job.Schema = schema
 	plan = strategy.Plan(args, c.Job)
 	if plan.Refused != "" {
-		return plan, false, fmt.Errorf("%s: refused: %s", c.Strategy, plan.Refused)
+		return plan, false, &Refused{c.Strategy, plan.Refused}
 	}
 	return plan, c.DataStream || strategy.Engine == "flink-datastream", nil
 }
@@ -126,7 +132,7 @@ func (c Config) planFor(schema stream.Schema) (plan strategies.Plan, dataStream 
 func newHarness(c Config, plan strategies.Plan, dataStream bool, records *Records) *Harness {
 	h := &Harness{
 		plan: plan, dataStream: dataStream, records: records, notNull: c.NotNull,
-		columns: outputColumns(plan, records.schema), last: map[stream.Key]stream.Tag{},
+		columns: ResultColumns(plan, records.schema), last: map[stream.Key]stream.Tag{},
 	}
 	if c.NotNull == nil && c.Job.Sink == strategies.Upsert {
 		for _, i := range records.schema.Key {
@@ -202,7 +208,7 @@ func (h *Harness) Record(kind stream.Kind, record stream.Record) error {
 		return h.err
 	}
 	h.active()
-	if h.err = h.fails(kind, record); h.err != nil {
+	if h.err = h.fails(record); h.err != nil {
 		return h.err
 	}
 	row := h.records.Add(kind, record)
@@ -218,7 +224,7 @@ func (h *Harness) Record(kind stream.Kind, record stream.Record) error {
 }
 
 // fails is the error with which the job ends before the operator sees the row.
-func (h *Harness) fails(kind stream.Kind, record stream.Record) error {
+func (h *Harness) fails(record stream.Record) error {
 	schema := h.records.schema
 	if !h.dataStream {
 		if record[schema.Event].Null {
@@ -226,9 +232,6 @@ func (h *Harness) fails(kind stream.Kind, record stream.Record) error {
 		}
 	} else if slices.ContainsFunc(schema.Key, func(i int) bool { return record[i].Null }) {
 		return errors.New("a DataStream key selector may not return null")
-	}
-	if kind != stream.Insert {
-		return fmt.Errorf("a row of kind %s: the lab takes only +I yet", kind)
 	}
 	return nil
 }

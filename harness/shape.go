@@ -10,8 +10,8 @@ import (
 // ops are the kinds as TO_CHANGELOG spells them.
 var ops = [...]string{"INSERT", "UPDATE_BEFORE", "UPDATE_AFTER", "DELETE"}
 
-// outputColumns lists the columns of a plan's result.
-func outputColumns(plan strategies.Plan, schema stream.Schema) []stream.Column {
+// ResultColumns lists the columns of a plan's result.
+func ResultColumns(plan strategies.Plan, schema stream.Schema) []stream.Column {
 	var columns []stream.Column
 	if plan.ToChangelog {
 		columns = append(columns, stream.Column{Name: "op", Type: stream.String})
@@ -61,6 +61,3 @@ func (h *Harness) shape(out *Output) {
 	}
 	out.Columns, out.Values = h.columns, values
 }
-
-// OutputColumns lists the columns of the result.
-func (h *Harness) OutputColumns() []stream.Column { return h.columns }

@@ -12,7 +12,7 @@ import (
 )
 
 // Columns is a row by the names of its columns. A value is nil for NULL, text as [ParseValue] reads it, an int or int64
-// (of a time: milliseconds), or a [stream.Time]. A column that is not named has its default: a text is "a", a number
+// (of a time: milliseconds), a [stream.Time] or a [stream.Value]. A column that is not named has its default: a text is "a", a number
 // is 1, a time is the clock.
 type Columns map[string]any
 
@@ -61,6 +61,8 @@ func valueOf(given any, column stream.Column) (stream.Value, error) {
 	switch v := given.(type) {
 	case nil:
 		return stream.Value{Null: true}, nil
+	case stream.Value:
+		return v, nil
 	case string:
 		return ParseValue(v, column)
 	case stream.Time:
@@ -76,6 +78,29 @@ func valueOf(given any, column stream.Column) (stream.Value, error) {
 		return ParseValue(strconv.FormatInt(v, 10), column)
 	}
 	return stream.Value{}, fmt.Errorf("%v does not fit its type", given)
+}
+
+var decimalPattern = regexp.MustCompile(`^DECIMAL\(\d{1,2}, ?(\d{1,2})\)$`)
+
+// ParseType reads the SQL type of a column: STRING, INT, BIGINT, DECIMAL(10, 2), TIMESTAMP(3) or TIMESTAMP_LTZ(3).
+func ParseType(column, sql string) (stream.Column, error) {
+	c := stream.Column{Name: column}
+	m := decimalPattern.FindStringSubmatch(sql)
+	switch {
+	case sql == "STRING":
+		c.Type = stream.String
+	case sql == "INT" || sql == "BIGINT":
+		c.Type = stream.Int
+	case m != nil:
+		c.Type = stream.Decimal
+		c.Scale, _ = strconv.Atoi(m[1])
+	case strings.HasPrefix(sql, "TIMESTAMP"):
+		c.Type = stream.Timestamp
+	default:
+		return c, fmt.Errorf("column %s: unknown type %s: there are STRING, INT, BIGINT, DECIMAL(10, 2) and "+
+			"TIMESTAMP_LTZ(3)", column, sql)
+	}
+	return c, nil
 }
 
 // Names lists the names of columns.

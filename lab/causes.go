@@ -62,6 +62,14 @@ func causeOf(plan strategies.Plan, args strategies.Args, w gen.Workload) func(si
 	}
 }
 
+// seenWithin reports whether another row of the leaked row's key had come within a span before it.
+func seenWithin(w gen.Workload, leak sim.Leak, span stream.Time) bool {
+	newKey := w.NewKey(leak.Tag.Origin())
+	earlier := siblings(w, leak, func(t stream.Tag) bool { return w.NewKey(t.Origin()) == newKey })
+	n := len(earlier)
+	return n > 0 && w.Arrival(leak.Tag)-w.Arrival(earlier[n-1]) < span
+}
+
 // siblings are the rows of the leaked row's event that arrived before it and are of a kind, in order of arrival.
 func siblings(w gen.Workload, leak sim.Leak, kind func(stream.Tag) bool) []stream.Tag {
 	var earlier []stream.Tag

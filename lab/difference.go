@@ -108,28 +108,17 @@ func (r *run) watch(ctx context.Context, p sim.Perturbation, wanted []watchLane)
 }
 
 func (l *watchLane) take(b *sim.Batch) error {
-	row := 0
-	rows := func(until int) {
-		for ; row < until; row++ {
-			if l.all || l.concerns(&b.Rows[row]) {
-				l.task.Row(&b.Rows[row])
-			}
-		}
-	}
-	for _, m := range b.Marks {
-		rows(m.Before)
-		switch m.Kind {
-		case sim.SourceWatermark:
-			l.task.SourceWatermark(m.Reader, m.Watermark, m.At)
-		case sim.CombinedWatermark:
-			l.task.Watermark(m.Watermark, m.At)
-		case sim.Checkpoint:
-			l.task.Checkpoint(m.At)
-		}
-	}
-	rows(len(b.Rows))
+	drive(l.task, b, l.feed, func(sim.Mark) {})
 	l.task.Take(l.note)
 	return l.task.Err()
+}
+
+func (l *watchLane) feed(rows []stream.Row) {
+	for i := range rows {
+		if l.all || l.concerns(&rows[i]) {
+			l.task.Row(&rows[i])
+		}
+	}
 }
 
 // note keeps a change of the bucket.
@@ -154,18 +143,41 @@ func (l *watchLane) concerns(row *stream.Row) bool {
 	return sim.Bucket(prepared.Key) == l.bucket
 }
 
-// firstDifference puts the two timelines of the first key that differs side by side.
+// firstDifference puts the two timelines of the first key that differs side by side: one that ends with other rows if
+// there is one, else one whose changes differ.
 func (r *run) firstDifference(cause string, before, after *watched) string {
-	for _, key := range append(before.keys, after.keys...) {
-		if a, b := before.changes[key], after.changes[key]; !sameChanges(a, b) {
-			which := "nothing"
-			if all := append(a[:len(a):len(a)], b...); len(all) > 0 {
-				which = r.rowText(all[0].Tag)
+	keys := append(before.keys[:len(before.keys):len(before.keys)], after.keys...)
+	for _, same := range []func(a, b []watchedChange) bool{sameEnd, sameChanges} {
+		for _, key := range keys {
+			if a, b := before.changes[key], after.changes[key]; !same(a, b) {
+				return fmt.Sprintf("%s: %s in the run, %s under %s", r.rowText(append(a[:len(a):len(a)], b...)[0].Tag),
+					r.timeline(a), r.timeline(b), cause)
 			}
-			return fmt.Sprintf("%s: %s in the run, %s under %s", which, r.timeline(a), r.timeline(b), cause)
 		}
 	}
 	return ""
+}
+
+// sameEnd reports whether two lists of changes of a key end with the same rows, for a reader that retracts.
+func sameEnd(a, b []watchedChange) bool {
+	rows := map[uint64]int{}
+	apply := func(changes []watchedChange, sign int) {
+		for _, c := range changes {
+			if c.Kind == stream.UpdateBefore || c.Kind == stream.Delete {
+				rows[c.content] -= sign
+			} else {
+				rows[c.content] += sign
+			}
+		}
+	}
+	apply(a, 1)
+	apply(b, -1)
+	for _, n := range rows {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func sameChanges(a, b []watchedChange) bool {

@@ -37,9 +37,9 @@ func findings(s *results.Strategy, plan strategies.Plan) []string {
 			"stores %s rows too many", strings.Join(s.Declared.Changelog, ", "), thousands(s.Undeclared),
 			thousands(s.InsertOnly.Extra))
 	}
-	if s.Name == "ptf" && s.LeaksByCause["ttl"] > 0 {
-		note("the article lets the TTL count from when a key was last seen; the engine counts from its first row, and %s "+
-			"copies came through after it", thousands(s.LeaksByCause["ttl"]))
+	if n := s.LeakedWithinTTL; n > 0 && s.Updates == 0 {
+		note("%s copies came through though their key had been seen within the TTL: it counts from the first row, and copies "+
+			"do not extend it (the article says: from when the key was last seen)", thousands(n))
 	}
 	if strings.HasPrefix(s.Name, "select-distinct") && s.Updates > 0 {
 		note("%s updates that change nothing: with a TTL every copy sends -U/+U of the row that stands", thousands(s.Updates))

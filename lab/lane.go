@@ -25,8 +25,10 @@ type lane struct {
 	firsts   int64
 	from     stream.Time
 	cold     []sim.Cold
-	bytes    int64 // physical, at the end
-	err      error
+	bytes    int64 // physical, at the end of the span
+	// withinTTL counts leaks though a row of the key had come within the TTL.
+	withinTTL int64
+	err       error
 }
 
 var sinkKinds = map[strategies.Sink]sim.SinkKind{
@@ -49,7 +51,15 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		Retracts: job.Sink == strategies.Upsert || plan.Changelog != stream.InsertOnly,
 	}
 	if measured {
-		ledger.Cause, ledger.Right = causeOf(plan, e.Args, r.workload), promised(plan, r.scenario.Version(), r.workload)
+		ledger.Right = promised(plan, r.scenario.Version(), r.workload)
+		cause := causeOf(plan, e.Args, r.workload)
+		ledger.Cause = func(leak sim.Leak) string {
+			why := cause(leak)
+			if why == "ttl" && seenWithin(r.workload, leak, e.Args.Duration("ttl")) {
+				l.withinTTL++
+			}
+			return why
+		}
 	}
 	l.ledger = sim.NewLedger(ledger)
 	return l, l.err
@@ -82,13 +92,7 @@ func (l *lane) take(b *sim.Batch) error {
 	if l.err != nil {
 		return l.err
 	}
-	row := 0
-	for _, m := range b.Marks {
-		l.feed(b.Rows[row:m.Before])
-		row = m.Before
-		l.mark(m)
-	}
-	l.feed(b.Rows[row:])
+	drive(l.task, b, l.feed, l.mark)
 	l.settle()
 	if l.ended {
 		l.finish()
@@ -112,24 +116,58 @@ func (l *lane) feed(rows []stream.Row) {
 
 func (l *lane) settle() { l.task.Take(l.ledger.Take) }
 
+// drive hands a batch to a task: rows through feed, marks as they fall between them. After a mark that is about more than
+// the task, then is called.
+func drive(task *sim.Task, b *sim.Batch, feed func([]stream.Row), then func(sim.Mark)) {
+	row := 0
+	for _, m := range b.Marks {
+		feed(b.Rows[row:m.Before])
+		row = m.Before
+		switch m.Kind {
+		case sim.SourceWatermark:
+			task.SourceWatermark(m.Reader, m.Watermark, m.At)
+		case sim.CombinedWatermark:
+			task.Watermark(m.Watermark, m.At)
+		case sim.Checkpoint:
+			task.Checkpoint(m.At)
+			then(m)
+		case sim.Sample, sim.EndOfSpan, sim.EndOfInput:
+			task.Clock(m.At)
+			then(m)
+		}
+	}
+	feed(b.Rows[row:])
+}
+
+// mark measures at a mark.
 func (l *lane) mark(m sim.Mark) {
 	switch m.Kind {
-	case sim.SourceWatermark:
-		l.task.SourceWatermark(m.Reader, m.Watermark, m.At)
-	case sim.CombinedWatermark:
-		l.task.Watermark(m.Watermark, m.At)
 	case sim.Checkpoint:
-		l.task.Checkpoint(m.At)
 		l.check()
 	case sim.Sample:
-		l.task.Clock(m.At)
 		if l.measured {
 			l.sample(m.At)
 		}
+	case sim.EndOfSpan:
+		l.measureDisk(m.At)
 	case sim.EndOfInput:
-		l.task.Clock(m.At)
 		l.check()
 		l.ended = true
+	}
+}
+
+// measureDisk notes what the state takes on disk once all of it is there.
+func (l *lane) measureDisk(at stream.Time) {
+	if len(l.cold) == 0 {
+		return
+	}
+	l.task.Tables(func(_ int, t *sim.Table) { t.Flush(at) })
+	for _, c := range l.cold {
+		bytes, err := c.Bytes()
+		l.bytes += bytes
+		if l.err == nil {
+			l.err = err
+		}
 	}
 }
 
@@ -144,9 +182,10 @@ func (l *lane) check() {
 // sample notes what the operator holds.
 func (l *lane) sample(at stream.Time) {
 	s := results.StateSample{AtMS: int64(at - l.from), Rows: l.handled, Keys: l.firsts}
+	l.task.Tables(func(_ int, t *sim.Table) { s.KeysHeld += int64(t.Held() - t.Live(at)) }) // expired ones
 	for i, sub := range l.task.Subtasks() {
 		s.KeysLive += int64(sub.State.LiveKeys)
-		s.KeysHeld += int64(sub.State.Entries + sub.State.Cached + sub.State.Buffered)
+		s.KeysHeld += int64(sub.State.LiveKeys)
 		s.Timers += int64(sub.Timers.Event + sub.Timers.Proc)
 		s.Bytes += sub.State.Bytes
 		l.peaks[i] = max(l.peaks[i], int64(sub.State.LiveKeys))
@@ -163,13 +202,6 @@ func (l *lane) finish() {
 	for i, sub := range l.task.Subtasks() {
 		l.rows[i] = sub.Rows
 		l.late += sub.LateDropped
-	}
-	for _, c := range l.cold {
-		bytes, err := c.Bytes()
-		l.bytes += bytes
-		if l.err == nil {
-			l.err = err
-		}
 	}
 	l.task = nil
 }

@@ -19,7 +19,8 @@ func (r *run) result() *results.Run {
 			Flink: s.Job.Flink, Parallelism: s.Job.Parallelism, WatermarkDelayMS: int64(s.Job.Watermark.Delay),
 			WatermarkIntervalMS: int64(s.Job.Watermark.Interval), IdleAfterMS: int64(s.Job.Watermark.IdleAfter),
 			CheckpointIntervalMS: int64(s.Job.Checkpoint.Interval), Delivery: s.Job.Checkpoint.Delivery,
-			Sink: s.Job.Sink.String(), State: s.Job.State,
+			Sink: s.Job.Sink.String(), State: s.Job.State, WatermarkPer: s.Job.Watermark.Per, Skew: s.Job.Skew,
+			CatchUpRate: r.catchUpRate(), MiniBatchMS: int64(s.Job.MiniBatch.Latency), MiniBatchSize: s.Job.MiniBatch.Size,
 		},
 		Workload: r.base.survey.result(),
 	}
@@ -90,7 +91,7 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan
 	l.ledger.Result(s)
 	s.Examples = l.ledger.Examples()
 	s.State = l.state()
-	s.LateDropped = l.late
+	s.LateDropped, s.LeakedWithinTTL = l.late, l.withinTTL
 	if s.ResultRows > 0 {
 		s.Residual = float64(s.Leaked) / float64(s.ResultRows)
 	}
@@ -137,7 +138,7 @@ func (r *run) compare(cause string, i int, base, replay sim.Digest) results.Dete
 	}
 	return results.Determinism{
 		Cause: cause, Replays: 1,
-		SameTable:   count(base.Table == replay.Table),
+		SameTable:   count(base.SameTable(replay)),
 		SameChanges: count(base.Changes == replay.Changes),
 		SameOrder:   count(base.SameOrder(replay)),
 		Example:     r.differences[cause][i],

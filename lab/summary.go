@@ -1,9 +1,7 @@
 package lab
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"deduplab/results"
@@ -16,13 +14,12 @@ func summary(r *results.Run) []string {
 	}
 	var all []string
 	var rest []*results.Strategy
-	for i := range r.Strategies {
-		s := &r.Strategies[i]
-		switch {
-		case s.Refused != "":
-		case passes(s) == len(r.Require):
+	for _, s := range r.Ranked() {
+		if met, of := s.Score(); s.Refused != "" {
+			continue
+		} else if met == of {
 			all = append(all, s.ID)
-		default:
+		} else {
 			rest = append(rest, s)
 		}
 	}
@@ -37,30 +34,17 @@ func summary(r *results.Run) []string {
 			len(r.Require), list(all)))
 	}
 	if len(rest) > 0 {
-		slices.SortStableFunc(rest, func(a, b *results.Strategy) int {
-			return cmp.Or(cmp.Compare(passes(b), passes(a)), cmp.Compare(a.Lost, b.Lost), cmp.Compare(a.Leaked, b.Leaked))
-		})
-		out = append(out, fmt.Sprintf("Next comes %s with %d of %d; it lacks %s.", rest[0].ID, passes(rest[0]),
-			len(r.Require), lacks(rest[0])))
+		met, of := rest[0].Score()
+		out = append(out, fmt.Sprintf("Next comes %s with %d of %d; it lacks %s.", rest[0].ID, met, of, lacks(rest[0])))
 	}
 	return out
-}
-
-func passes(s *results.Strategy) int {
-	n := 0
-	for _, v := range s.Verdicts {
-		if v.Verdict == results.Pass {
-			n++
-		}
-	}
-	return n
 }
 
 // lacks lists the requirements that a strategy misses, each with its number.
 func lacks(s *results.Strategy) string {
 	var missed []string
 	for _, v := range s.Verdicts {
-		if v.Verdict != results.Pass {
+		if v.Verdict != results.Pass && v.Verdict != results.NotApplicable {
 			missed = append(missed, fmt.Sprintf("%s (%s, required %s)", v.Requirement, v.Value, v.Bound))
 		}
 	}

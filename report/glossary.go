@@ -35,6 +35,8 @@ var glossary = []entry{
 	{"leaked", "A copy in the result beside its original. Causes tell why.",
 		[]string{"fates.leaked", "leaks_by_cause"}},
 	{"leak rate", "Leaked rows among the copies that came in.", []string{"leak_rate"}},
+	{"leaked within TTL", "Leaked copies whose key had been seen within the TTL: a TTL that copies extend would have " +
+		"caught them.", []string{"leaked_within_ttl"}},
 	{"residual", "Leaked rows among the rows of the result.", []string{"residual"}},
 	{"lost", "Events that are not in the result at all: late firsts and swallowed ones. Causes tell why.",
 		[]string{"lost", "losses_by_cause"}},

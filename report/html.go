@@ -92,7 +92,7 @@ type fate struct {
 }
 
 func newPage(run *results.Run) (*page, error) {
-	order := ranked(run)
+	order := run.Ranked()
 	all := ran(order)
 	p := &page{
 		Run: run, Order: order, Ran: all, Glossary: glossary,
@@ -147,7 +147,7 @@ func echarts() (template.JS, error) {
 func answer(run *results.Run, order []*results.Strategy) (text string, met bool) {
 	var full []string
 	for _, s := range ran(order) {
-		if met, of := score(s); met == of && of > 0 {
+		if met, of := s.Score(); met == of && of > 0 {
 			full = append(full, s.ID)
 		}
 	}

@@ -8,46 +8,9 @@ import (
 	"deduplab/results"
 )
 
-// ranked returns the strategies best first: those that ran before those refused, then by the fewest requirements
-// missed, the fewest rows lost and leaked, and the id.
-func ranked(run *results.Run) []*results.Strategy {
-	refused := func(s *results.Strategy) int {
-		return min(1, len(s.Refused))
-	}
-	order := make([]*results.Strategy, len(run.Strategies))
-	for i := range run.Strategies {
-		order[i] = &run.Strategies[i]
-	}
-	slices.SortStableFunc(order, func(a, b *results.Strategy) int {
-		metA, ofA := score(a)
-		metB, ofB := score(b)
-		return cmp.Or(
-			cmp.Compare(refused(a), refused(b)),
-			cmp.Compare(ofA-metA, ofB-metB),
-			cmp.Compare(a.Lost+a.Leaked, b.Lost+b.Leaked),
-			cmp.Compare(a.ID, b.ID),
-		)
-	})
-	return order
-}
-
 // ran returns the strategies that were not refused, in the order given.
 func ran(all []*results.Strategy) []*results.Strategy {
 	return slices.DeleteFunc(slices.Clone(all), func(s *results.Strategy) bool { return s.Refused != "" })
-}
-
-// score counts the requirements that a strategy meets, and those that apply to it.
-func score(s *results.Strategy) (met, of int) {
-	for _, v := range s.Verdicts {
-		if v.Verdict == results.NotApplicable {
-			continue
-		}
-		of++
-		if v.Verdict == results.Pass {
-			met++
-		}
-	}
-	return met, of
 }
 
 // cause is one entry of leaks_by_cause or losses_by_cause.

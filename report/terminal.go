@@ -22,7 +22,7 @@ func Terminal(w io.Writer, run *results.Run) error {
 	var b strings.Builder
 	b.WriteString(headline(run) + "\n\n")
 
-	order := ranked(run)
+	order := run.Ranked()
 	notes := footnotes{numbers: map[string]int{}}
 	t := table{right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}}
 	t.add("strategy", "dups left", "lost", "wait p99", "commit p99", "keys live", "held", "updates",
@@ -91,7 +91,7 @@ func p99(q results.Quantiles) string {
 }
 
 func meets(s *results.Strategy) string {
-	met, of := score(s)
+	met, of := s.Score()
 	return fmt.Sprintf("%d/%d", met, of)
 }
 

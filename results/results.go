@@ -1,7 +1,11 @@
-// Package results holds what a run measured: the types of results.json. The report, the comparison and the checks
-// read nothing else. Field names are the names of the metrics: a metric is the path of its number, such as
-// latency_ms.wait.p99.
+// Package results holds what a run measured: the types of results.json. The report reads nothing else. Field
+// names are the names of the metrics: a metric is the path of its number, such as latency_ms.wait.p99.
 package results
+
+import (
+	"cmp"
+	"slices"
+)
 
 // Schema names the version of the file format.
 const Schema = "deduplab/results/1"
@@ -32,6 +36,11 @@ type Job struct {
 	Delivery             string `json:"delivery"`
 	Sink                 string `json:"sink"`
 	State                string `json:"state"`
+	WatermarkPer         string `json:"watermark_per"` // partition or reader
+	Skew                 int    `json:"skew"`          // rows by which a partition may lead in an interleaving replay
+	CatchUpRate          int64  `json:"catch_up_rate"` // rows a second and reader in a catch-up replay
+	MiniBatchMS          int64  `json:"mini_batch_ms"` // allow-latency, 0: off
+	MiniBatchSize        int    `json:"mini_batch_size"`
 }
 
 // Requirement is one line of the scenario's require section, as it was resolved.
@@ -100,29 +109,32 @@ type Strategy struct {
 	// Refused is the planner's reason; such a strategy did not run and has no numbers.
 	Refused string `json:"refused,omitempty"`
 
-	RowsIn         int64            `json:"rows_in"`
-	Fates          Fates            `json:"fates"`
-	WrongVersion   int64            `json:"wrong_version"` // events whose final row is not the promised one
-	Synthesized    int64            `json:"synthesized"`   // emitted rows that are none of the input's
-	LeaksByCause   map[string]int64 `json:"leaks_by_cause"`
-	LossesByCause  map[string]int64 `json:"losses_by_cause"`
-	Lost           int64            `json:"lost"`      // late_first + swallowed
-	Leaked         int64            `json:"leaked"`    // = fates.leaked
-	LeakRate       float64          `json:"leak_rate"` // leaked / copies in
-	Residual       float64          `json:"residual"`  // leaked / rows in the result
-	ResultRows     int64            `json:"result_rows"`
-	Changes        Changes          `json:"changes"`
-	LateDropped    int64            `json:"late_dropped"` // the engine's own counter, numLateRecordsDropped
-	Undeclared     int64            `json:"undeclared_changes"`
-	Updates        int64            `json:"updates"`
-	AppendOnlyViol int64            `json:"append_only_violations"`
-	InsertOnly     InsertOnly       `json:"insert_only_consumer"`
-	Latency        Latency          `json:"latency_ms"`
-	State          State            `json:"state"`
-	Subtasks       []Subtask        `json:"subtasks"`
-	Determinism    []Determinism    `json:"determinism"`
-	Verdicts       []Verdict        `json:"verdicts"`
-	Examples       []Example        `json:"examples"`
+	RowsIn        int64            `json:"rows_in"`
+	Fates         Fates            `json:"fates"`
+	WrongVersion  int64            `json:"wrong_version"` // events whose final row is not the promised one
+	Synthesized   int64            `json:"synthesized"`   // emitted rows that are none of the input's
+	LeaksByCause  map[string]int64 `json:"leaks_by_cause"`
+	LossesByCause map[string]int64 `json:"losses_by_cause"`
+	Lost          int64            `json:"lost"`   // late_first + swallowed
+	Leaked        int64            `json:"leaked"` // = fates.leaked
+	// LeakedWithinTTL counts leaks though a row of the same key had come within the TTL: a TTL that copies extend would
+	// have caught them.
+	LeakedWithinTTL int64         `json:"leaked_within_ttl"`
+	LeakRate        float64       `json:"leak_rate"` // leaked / copies in
+	Residual        float64       `json:"residual"`  // leaked / rows in the result
+	ResultRows      int64         `json:"result_rows"`
+	Changes         Changes       `json:"changes"`
+	LateDropped     int64         `json:"late_dropped"` // the engine's own counter, numLateRecordsDropped
+	Undeclared      int64         `json:"undeclared_changes"`
+	Updates         int64         `json:"updates"`
+	AppendOnlyViol  int64         `json:"append_only_violations"`
+	InsertOnly      InsertOnly    `json:"insert_only_consumer"`
+	Latency         Latency       `json:"latency_ms"`
+	State           State         `json:"state"`
+	Subtasks        []Subtask     `json:"subtasks"`
+	Determinism     []Determinism `json:"determinism"`
+	Verdicts        []Verdict     `json:"verdicts"`
+	Examples        []Example     `json:"examples"`
 	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the article.
 	Findings []string `json:"findings"`
 }
@@ -242,4 +254,38 @@ type Example struct {
 	Event     string            `json:"event_time"`
 	Partition int               `json:"partition"`
 	Row       map[string]string `json:"row"`
+}
+
+// Score counts the requirements that a strategy meets, and those that apply to it.
+func (s *Strategy) Score() (met, of int) {
+	for _, v := range s.Verdicts {
+		if v.Verdict == NotApplicable {
+			continue
+		}
+		of++
+		if v.Verdict == Pass {
+			met++
+		}
+	}
+	return met, of
+}
+
+// Ranked returns the strategies best first: those that ran before those refused, then by the fewest requirements missed,
+// the fewest rows lost and leaked, and the id.
+func (r *Run) Ranked() []*Strategy {
+	order := make([]*Strategy, len(r.Strategies))
+	for i := range r.Strategies {
+		order[i] = &r.Strategies[i]
+	}
+	slices.SortStableFunc(order, func(a, b *Strategy) int {
+		metA, ofA := a.Score()
+		metB, ofB := b.Score()
+		return cmp.Or(
+			cmp.Compare(min(1, len(a.Refused)), min(1, len(b.Refused))),
+			cmp.Compare(ofA-metA, ofB-metB),
+			cmp.Compare(a.Lost+a.Leaked, b.Lost+b.Leaked),
+			cmp.Compare(a.ID, b.ID),
+		)
+	})
+	return order
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"deduplab/strategies"
+	"deduplab/yml"
 )
 
 // defaultJob is a job in which nothing has been set.
@@ -20,46 +21,47 @@ func defaultJob() Job {
 	}
 }
 
-func (l *loader) job(n *node) {
-	f, j := &l.faults, &l.scenario.Job
-	f.object(n,
-		may("flink", value(f, &j.Flink, oneOf("2.3"))),
-		may("parallelism", bare(f, &j.Parallelism, whole(1, 1024))),
-		may("watermark", func(n *node) {
-			f.object(n,
-				may("delay", value(f, &j.Watermark.Delay, span)),
-				may("interval", value(f, &j.Watermark.Interval, positive)),
-				may("idle_after", value(f, &j.Watermark.IdleAfter, span)),
-				may("per", value(f, &j.Watermark.Per, oneOf("partition", "reader"))),
+func (l *loader) job(n *yml.Node) {
+	j := &l.scenario.Job
+	l.Object(n,
+		yml.May("flink", yml.Value(l.Reader, &j.Flink, yml.OneOf("2.3"))),
+		yml.May("parallelism", yml.Bare(l.Reader, &j.Parallelism, yml.Whole(1, 1024))),
+		yml.May("watermark", func(n *yml.Node) {
+			l.Object(n,
+				yml.May("delay", yml.Value(l.Reader, &j.Watermark.Delay, span)),
+				yml.May("interval", yml.Value(l.Reader, &j.Watermark.Interval, positive)),
+				yml.May("idle_after", yml.Value(l.Reader, &j.Watermark.IdleAfter, span)),
+				yml.May("per", yml.Value(l.Reader, &j.Watermark.Per, yml.OneOf("partition", "reader"))),
 			)
 		}),
-		may("checkpoint", func(n *node) {
-			f.object(n,
-				may("interval", value(f, &j.Checkpoint.Interval, span)),
-				may("delivery", value(f, &j.Checkpoint.Delivery, oneOf("at-least-once", "exactly-once"))),
+		yml.May("checkpoint", func(n *yml.Node) {
+			l.Object(n,
+				yml.May("interval", yml.Value(l.Reader, &j.Checkpoint.Interval, span)),
+				yml.May("delivery", yml.Value(l.Reader, &j.Checkpoint.Delivery, yml.OneOf("at-least-once", "exactly-once"))),
 			)
-			if j.Checkpoint.Delivery == "exactly-once" && j.Checkpoint.Interval == 0 && !f.faulty(n) {
-				f.add(n.get("delivery").at, "exactly-once delivery needs checkpoints: set checkpoint.interval")
+			if j.Checkpoint.Delivery == "exactly-once" && j.Checkpoint.Interval == 0 && !l.Faulty(n) {
+				l.Add(n.Get("delivery").At, "exactly-once delivery needs checkpoints: set checkpoint.interval")
 			}
 		}),
-		may("sink", value(f, &j.Sink, sink)),
-		may("state", value(f, &j.State, oneOf("memory", "pebble"))),
-		may("mini_batch", func(n *node) {
-			f.object(n,
-				must("latency", value(f, &j.MiniBatch.Latency, positive)),
-				must("size", bare(f, &j.MiniBatch.Size, whole(1, math.MaxInt32))),
+		yml.May("sink", yml.Value(l.Reader, &j.Sink, Sink)),
+		yml.May("state", yml.Value(l.Reader, &j.State, yml.OneOf("memory", "pebble"))),
+		yml.May("mini_batch", func(n *yml.Node) {
+			l.Object(n,
+				yml.Must("latency", yml.Value(l.Reader, &j.MiniBatch.Latency, positive)),
+				yml.Must("size", yml.Bare(l.Reader, &j.MiniBatch.Size, yml.Whole(1, math.MaxInt32))),
 			)
 		}),
-		may("catch_up_rate", value(f, &j.CatchUpRate, rate)),
-		may("skew", bare(f, &j.Skew, whole(1, math.MaxInt32))),
+		yml.May("catch_up_rate", yml.Value(l.Reader, &j.CatchUpRate, rate)),
+		yml.May("skew", yml.Bare(l.Reader, &j.Skew, yml.Whole(1, math.MaxInt32))),
 	)
 }
 
-func sink(s string) (strategies.Sink, error) {
+// Sink reads the name of a sink.
+func Sink(s string) (strategies.Sink, error) {
 	sink, ok := strategies.ParseSink(s)
 	if !ok {
 		names := []string{strategies.Retract.String(), strategies.Append.String(), strategies.Upsert.String()}
-		return 0, fmt.Errorf("there is no sink %q%s", s, nearest(s, names, "there are"))
+		return 0, fmt.Errorf("there is no sink %q%s", s, yml.Nearest(s, names, "there are"))
 	}
 	return sink, nil
 }

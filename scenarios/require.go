@@ -8,31 +8,32 @@ import (
 	"deduplab/results"
 	"deduplab/strategies"
 	"deduplab/stream"
+	"deduplab/yml"
 )
 
-func (l *loader) require(n *node) {
-	if !l.is(n, mapping) {
+func (l *loader) require(n *yml.Node) {
+	if !l.Is(n, yml.Mapping) {
 		return
 	}
 	metrics := results.MetricNames()
 	known := append([]string{AppendOnly, StateClass, SameUnder, Version}, metrics...)
-	for _, v := range n.items {
-		r := Requirement{Name: v.name}
+	for _, v := range n.Items {
+		r := Requirement{Name: v.Name}
 		switch {
-		case v.name == SameUnder:
-			values(&l.faults, &r.Causes, oneOf(Causes...))(v)
+		case v.Name == SameUnder:
+			yml.Values(l.Reader, &r.Causes, yml.OneOf(Causes...))(v)
 			r.Bound = strings.Join(r.Causes, ", ")
-		case v.name == Version:
-			value(&l.faults, &r.Bound, oneOf(Versions...))(v)
-		case v.name == AppendOnly:
-			bare(&l.faults, &r.Bound, required)(v)
-		case v.name == StateClass:
-			value(&l.faults, &r.Class, class)(v)
+		case v.Name == Version:
+			yml.Value(l.Reader, &r.Bound, yml.OneOf(Versions...))(v)
+		case v.Name == AppendOnly:
+			yml.Bare(l.Reader, &r.Bound, required)(v)
+		case v.Name == StateClass:
+			yml.Value(l.Reader, &r.Class, class)(v)
 			r.Bound = classPrefix + string(r.Class)
-		case slices.Contains(metrics, v.name):
-			value(&l.faults, &r, bound(v.name))(v)
+		case slices.Contains(metrics, v.Name):
+			yml.Value(l.Reader, &r, bound(v.Name))(v)
 		default:
-			l.add(v.nameAt, "there is no metric %q%s", v.name, stream.DidYouMean(v.name, known))
+			l.Add(v.NameAt, "there is no metric %q%s", v.Name, stream.DidYouMean(v.Name, known))
 		}
 		l.scenario.Require = append(l.scenario.Require, r)
 	}
@@ -102,7 +103,7 @@ func quantity(metric, s string) (float64, error) {
 	case "bytes":
 		return size(s)
 	}
-	v, err := whole(0, 1<<53)(s)
+	v, err := yml.Whole(0, 1<<53)(s)
 	if err != nil {
 		return 0, fmt.Errorf("%s is a count: %w", metric, err)
 	}

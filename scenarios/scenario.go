@@ -16,14 +16,13 @@
 package scenarios
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"deduplab/gen"
 	"deduplab/strategies"
 	"deduplab/stream"
+	"deduplab/yml"
 )
 
 // Scenario is one file, complete and valid.
@@ -140,20 +139,22 @@ func (r Requirement) Holds(value float64) bool {
 	return value != r.Value
 }
 
+// Error is all that is wrong with a scenario, in the order of the file.
+type Error = yml.Error
+
 // Open opens the trace of a scenario. The loader calls it because the columns of a trace stand in the trace.
 type Open func(path string, spec gen.TraceSpec) (gen.Workload, error)
 
 // Load reads a scenario. The file is its name in messages, and traces are looked for beside it; open may be nil where
 // no trace is expected. The error is an [*Error] with all that is wrong.
 func Load(file string, src []byte, open Open) (*Scenario, error) {
-	src = bytes.TrimPrefix(src, []byte("\uFEFF")) // the byte order mark that Windows editors write
 	l := &loader{
-		faults:   faults{file: file, lines: strings.Split(strings.ReplaceAll(string(src), "\r\n", "\n"), "\n")},
+		Reader:   yml.New(file, src),
 		scenario: &Scenario{File: file, Seed: 1, Job: defaultJob()},
 		open:     open,
 	}
-	l.load(l.parse(src))
-	if err := l.err(); err != nil {
+	l.load(l.Parse("scenario", "a name (scenario), a workload and strategies"))
+	if err := l.Err(); err != nil {
 		return nil, err
 	}
 	return l.scenario, nil
@@ -179,23 +180,23 @@ func openTrace(path string, spec gen.TraceSpec) (gen.Workload, error) {
 
 // loader reads one file into a scenario.
 type loader struct {
-	faults
+	*yml.Reader
 	scenario *Scenario
 	open     Open
 	// columnsKnown says that the workload's schema can be trusted to judge the columns that strategies name.
 	columnsKnown bool
 }
 
-func (l *loader) load(root *node) {
+func (l *loader) load(root *yml.Node) {
 	s := l.scenario
-	l.object(root,
-		must("scenario", value(&l.faults, &s.Name, slug)),
-		may("about", value(&l.faults, &s.About, nonEmpty)),
-		may("seed", bare(&l.faults, &s.Seed, seed)),
-		must("workload", l.workload),
-		may("job", l.job),
-		must("strategies", l.strategies),
-		may("require", l.require),
+	l.Object(root,
+		yml.Must("scenario", yml.Value(l.Reader, &s.Name, slug)),
+		yml.May("about", yml.Value(l.Reader, &s.About, yml.NonEmpty)),
+		yml.May("seed", yml.Bare(l.Reader, &s.Seed, seed)),
+		yml.Must("workload", l.workload),
+		yml.May("job", l.job),
+		yml.Must("strategies", l.strategies),
+		yml.May("require", l.require),
 	)
 }
 

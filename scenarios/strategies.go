@@ -5,87 +5,96 @@ import (
 	"strings"
 
 	"deduplab/strategies"
+	"deduplab/stream"
+	"deduplab/yml"
 )
 
-func (l *loader) strategies(n *node) {
-	for _, entry := range l.entries(n) {
+func (l *loader) strategies(n *yml.Node) {
+	for _, entry := range l.Entries(n) {
 		l.entry(entry)
 	}
 }
 
-// entry reads a strategy: its name, or the name with its parameters.
-func (l *loader) entry(n *node) {
-	head := &node{kind: broken}
-	switch {
-	case n.kind == scalar:
-		head = &node{kind: empty, at: n.at, name: n.text, nameAt: n.at}
-	case n.kind == mapping && len(n.items) == 1:
-		head = n.items[0]
-	case n.kind != broken:
-		l.add(n.at, "an entry is one strategy, with its parameters in braces or indented below it: ptf: {ttl: 2h}")
-	}
-	if head.kind == broken {
+// entry reads an entry of the list: a strategy that may have an id.
+func (l *loader) entry(n *yml.Node) {
+	s, args, head := Strategy(l.Reader, n, l.scenario.Workload.Schema, l.columnsKnown, "id")
+	if s == nil {
 		return
 	}
-	s, ok := strategies.Lookup(head.name)
-	if !ok {
-		l.add(head.nameAt, "there is no strategy %q%s", head.name,
-			nearest(head.name, strategies.Names(), "there are"))
-		return
-	}
-	e := Entry{ID: s.Name, Strategy: s, Args: l.params(head, s)}
-	at := head.nameAt
-	if id := head.get("id"); id != nil {
-		at = id.at
-		value(&l.faults, &e.ID, slug)(id)
+	e := Entry{ID: s.Name, Strategy: s, Args: args}
+	at := head.NameAt
+	if id := head.Get("id"); id != nil {
+		at = id.At
+		yml.Value(l.Reader, &e.ID, slug)(id)
 	}
 	if slices.ContainsFunc(l.scenario.Strategies, func(other Entry) bool { return other.ID == e.ID }) {
-		l.add(at, "%s stands here a second time; tell them apart with an id: %s: {id: %s-2}", e.ID, s.Name, s.Name)
+		l.Add(at, "%s stands here a second time; tell them apart with an id: %s: {id: %s-2}", e.ID, s.Name, s.Name)
 	}
 	l.scenario.Strategies = append(l.scenario.Strategies, e)
 }
 
-// params reads what an entry says of its strategy, but for the id.
-func (l *loader) params(n *node, s *strategies.Strategy) strategies.Args {
-	if n.kind != empty && !l.is(n, mapping) {
-		return strategies.Args{}
+// Strategy reads a strategy: its name, or the name with its parameters. It returns nil where there is a fault, and the
+// node of the name with what stands below it. Fields that are named as besides are not parameters. ColumnsKnown says
+// that the schema can be trusted to judge the columns that parameters name.
+func Strategy(r *yml.Reader, n *yml.Node, schema stream.Schema, columnsKnown bool, besides ...string) (
+	*strategies.Strategy, strategies.Args, *yml.Node) {
+	head := &yml.Node{Kind: yml.Broken}
+	switch {
+	case n.Kind == yml.Scalar:
+		head = &yml.Node{Kind: yml.Empty, At: n.At, Name: n.Text, NameAt: n.At}
+	case n.Kind == yml.Mapping && len(n.Items) == 1:
+		head = n.Items[0]
+	case n.Kind != yml.Broken:
+		r.Add(n.At, "an entry is one strategy, with its parameters in braces or indented below it: ptf: {ttl: 2h}")
+	}
+	if head.Kind == yml.Broken {
+		return nil, strategies.Args{}, head
+	}
+	s, ok := strategies.Lookup(head.Name)
+	if !ok {
+		r.Add(head.NameAt, "there is no strategy %q%s", head.Name,
+			yml.Nearest(head.Name, strategies.Names(), "there are"))
+		return nil, strategies.Args{}, head
+	}
+	if head.Kind != yml.Empty && !r.Is(head, yml.Mapping) {
+		return s, strategies.Args{}, head
 	}
 	given := map[string]string{}
-	for _, v := range n.items {
-		if v.name != "id" {
-			given[v.name] = l.param(v)
+	for _, v := range head.Items {
+		if !slices.Contains(besides, v.Name) {
+			given[v.Name] = param(r, v)
 		}
 	}
-	args, wrong := s.Resolve(given, l.scenario.Workload.Schema)
+	args, wrong := s.Resolve(given, schema)
 	for _, fault := range wrong {
-		at := n.nameAt
+		at := head.NameAt
 		i := slices.IndexFunc(s.Params, func(p strategies.Param) bool { return p.Name == fault.Param })
-		v := n.get(fault.Param)
+		v := head.Get(fault.Param)
 		switch {
-		case v != nil && l.faulty(v):
+		case v != nil && r.Faulty(v):
 			continue
-		case i >= 0 && s.Params[i].NamesColumns() && !l.columnsKnown:
+		case i >= 0 && s.Params[i].NamesColumns() && !columnsKnown:
 			continue
 		case i >= 0 && v != nil:
-			at = v.at
+			at = v.At
 		case v != nil:
-			at = v.nameAt
+			at = v.NameAt
 		}
-		l.add(at, "%s", fault.Message)
+		r.Add(at, "%s", fault.Message)
 	}
-	return args
+	return s, args, head
 }
 
 // param is the text of a parameter. A list of columns may be written as such.
-func (l *loader) param(n *node) string {
-	if n.kind != list {
-		l.is(n, scalar)
-		return n.text
+func param(r *yml.Reader, n *yml.Node) string {
+	if n.Kind != yml.List {
+		r.Is(n, yml.Scalar)
+		return n.Text
 	}
 	var parts []string
-	for _, entry := range l.entries(n) {
-		l.is(entry, scalar)
-		parts = append(parts, entry.text)
+	for _, entry := range r.Entries(n) {
+		r.Is(entry, yml.Scalar)
+		parts = append(parts, entry.Text)
 	}
 	return strings.Join(parts, ", ")
 }

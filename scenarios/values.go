@@ -12,6 +12,7 @@ import (
 
 	"deduplab/gen"
 	"deduplab/stream"
+	"deduplab/yml"
 )
 
 // This file reads single values, text to value, and writes them back: for each parse function whose value can be
@@ -115,33 +116,12 @@ func rate(s string) (float64, error) {
 
 func formatRate(v float64) string { return formatNumber(v) + "/s" }
 
-// whole makes a reader of whole numbers within bounds.
-func whole(low, high int) func(string) (int, error) {
-	return func(s string) (int, error) {
-		v, err := strconv.Atoi(strings.ReplaceAll(s, "_", ""))
-		if errors.Is(err, strconv.ErrSyntax) {
-			return 0, fmt.Errorf("%q is not a whole number", s)
-		}
-		if err != nil || v < low || v > high {
-			return 0, fmt.Errorf("%s must be from %d to %d", s, low, high)
-		}
-		return v, nil
-	}
-}
-
 func seed(s string) (uint64, error) {
 	v, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a seed: a whole number from 0 to 18446744073709551615", s)
 	}
 	return v, nil
-}
-
-func boolean(s string) (bool, error) {
-	if s != "true" && s != "false" {
-		return false, fmt.Errorf("%q is neither true nor false", s)
-	}
-	return s == "true", nil
 }
 
 // slug reads a name that can stand in a path: of a scenario, or the id of a strategy.
@@ -160,24 +140,6 @@ func named(s string, pattern *regexp.Regexp, of string) (string, error) {
 		return "", fmt.Errorf("%q is not a name of %s", s, of)
 	}
 	return s, nil
-}
-
-// nonEmpty reads any text that is not empty.
-func nonEmpty(s string) (string, error) {
-	if s = strings.TrimSpace(s); s == "" {
-		return "", errors.New("the text is empty")
-	}
-	return s, nil
-}
-
-// oneOf makes a reader of a choice.
-func oneOf(names ...string) func(string) (string, error) {
-	return func(s string) (string, error) {
-		if !slices.Contains(names, s) {
-			return "", fmt.Errorf("%q is not one of %s%s", s, strings.Join(names, ", "), stream.DidYouMean(s, names))
-		}
-		return s, nil
-	}
 }
 
 // integer reads a whole number, hundredths a number with at most two digits after its point, in hundredths.
@@ -233,7 +195,7 @@ func where(fields []gen.Field) func(string) (*gen.Where, error) {
 }
 
 func noColumn(name string, names []string) error {
-	return fmt.Errorf("there is no column %q%s", name, nearest(name, names, "there are"))
+	return fmt.Errorf("there is no column %q%s", name, yml.Nearest(name, names, "there are"))
 }
 
 func fieldNames(fields []gen.Field) []string {

@@ -8,37 +8,38 @@ import (
 
 	"deduplab/gen"
 	"deduplab/stream"
+	"deduplab/yml"
 )
 
 // defaultStart is when scenarios start: both engines treat times at or below 0 specially.
 const defaultStart stream.Time = 1767225600000 // 2026-01-01T00:00Z
 
-func (l *loader) workload(n *node) {
-	if n.get("trace") != nil {
+func (l *loader) workload(n *yml.Node) {
+	if n.Get("trace") != nil {
 		l.trace(n)
 		return
 	}
-	f, spec := &l.faults, &gen.Spec{Start: defaultStart, Partitions: 1}
+	spec := &gen.Spec{Start: defaultStart, Partitions: 1}
 	l.scenario.Workload.Spec = spec
-	f.object(n,
-		may("start", value(f, &spec.Start, moment)),
-		must("duration", value(f, &spec.Duration, positive)),
-		must("rate", value(f, &spec.Rate, rate)),
-		must("fields", f.columns(&spec.Fields)),
-		must("key", f.columnNames(&spec.Key, &spec.Fields)),
-		must("event_time", f.eventTime(&spec.EventTime)),
-		may("partitions", f.partitions(spec)),
-		may("transport", f.delay(&spec.Transport)),
-		may("silent", f.silences(&spec.Silent)),
-		may("outage", f.outages(&spec.Outage)),
-		may("duplicates", f.duplicates(spec)),
+	l.Object(n,
+		yml.May("start", yml.Value(l.Reader, &spec.Start, moment)),
+		yml.Must("duration", yml.Value(l.Reader, &spec.Duration, positive)),
+		yml.Must("rate", yml.Value(l.Reader, &spec.Rate, rate)),
+		yml.Must("fields", l.columns(&spec.Fields)),
+		yml.Must("key", l.columnNames(&spec.Key, &spec.Fields)),
+		yml.Must("event_time", l.eventTime(&spec.EventTime)),
+		yml.May("partitions", l.partitions(spec)),
+		yml.May("transport", l.delay(&spec.Transport)),
+		yml.May("silent", l.silences(&spec.Silent)),
+		yml.May("outage", l.outages(&spec.Outage)),
+		yml.May("duplicates", l.duplicates(spec)),
 	)
 	if spec.PartitionBy == "" && len(spec.Key) > 0 {
 		spec.PartitionBy = spec.Key[0]
 	}
 	if events := spec.Rate * float64(spec.Duration) / 1000; events >= stream.MaxEvents {
-		f.add(n.get("rate").at, "%s for %s makes %.1f billion events; there can be %.1f billion", n.get("rate").text,
-			n.get("duration").text, events/1e9, float64(stream.MaxEvents)/1e9)
+		l.Add(n.Get("rate").At, "%s for %s makes %.1f billion events; there can be %.1f billion", n.Get("rate").Text,
+			n.Get("duration").Text, events/1e9, float64(stream.MaxEvents)/1e9)
 	}
 	if len(spec.Fields) > 0 { // else what names a field would be blamed
 		l.blame(n, n, "", spec.Validate())
@@ -68,27 +69,30 @@ func schemaOf(spec *gen.Spec) stream.Schema {
 }
 
 // columns reads the fields of the rows.
-func (f *faults) columns(to *[]gen.Field) func(*node) {
-	return func(n *node) {
-		if f.is(n, mapping) && len(n.items) == 0 {
-			f.add(n.at, "%s needs at least one column", n.name)
+func (l *loader) columns(to *[]gen.Field) func(*yml.Node) {
+	return func(n *yml.Node) {
+		if l.Is(n, yml.Mapping) && len(n.Items) == 0 {
+			l.Add(n.At, "%s needs at least one column", n.Name)
 		}
-		for _, v := range n.items {
-			fd := gen.Field{Name: v.name}
-			if _, err := column(v.name); err != nil {
-				f.add(v.nameAt, "%v", err)
+		for _, v := range n.Items {
+			fd := gen.Field{Name: v.Name}
+			if _, err := column(v.Name); err != nil {
+				l.Add(v.NameAt, "%v", err)
 			}
-			before := len(f.list)
-			f.object(v,
-				may("uuid", bare(f, &fd.UUID, boolean)),
-				may("int", func(n *node) { fd.Int = new([2]int64); bounds(f, fd.Int, integer)(n) }),
-				may("decimal", func(n *node) { fd.Decimal = new([2]int64); bounds(f, fd.Decimal, hundredths)(n) }),
-				may("faker", value(f, &fd.Faker, nonEmpty)),
+			before := l.Faults()
+			l.Object(v,
+				yml.May("uuid", yml.Bare(l.Reader, &fd.UUID, yml.Boolean)),
+				yml.May("int", func(n *yml.Node) { fd.Int = new([2]int64); yml.Bounds(l.Reader, fd.Int, integer)(n) }),
+				yml.May("decimal", func(n *yml.Node) {
+					fd.Decimal = new([2]int64)
+					yml.Bounds(l.Reader, fd.Decimal, hundredths)(n)
+				}),
+				yml.May("faker", yml.Value(l.Reader, &fd.Faker, yml.NonEmpty)),
 			)
-			none := len(v.items) == 1 && v.items[0].name == "uuid" && !fd.UUID
-			if len(f.list) == before && v.kind == mapping && (len(v.items) != 1 || none) {
-				f.add(v.nameAt, "column %s must be one of {uuid: true}, {int: [1, 9]}, {decimal: [0.50, 9.99]} and "+
-					"{faker: \"{firstname}\"}", v.name)
+			none := len(v.Items) == 1 && v.Items[0].Name == "uuid" && !fd.UUID
+			if l.Faults() == before && v.Kind == yml.Mapping && (len(v.Items) != 1 || none) {
+				l.Add(v.NameAt, "column %s must be one of {uuid: true}, {int: [1, 9]}, {decimal: [0.50, 9.99]} and "+
+					"{faker: \"{firstname}\"}", v.Name)
 			}
 			*to = append(*to, fd)
 		}
@@ -96,12 +100,12 @@ func (f *faults) columns(to *[]gen.Field) func(*node) {
 }
 
 // columnNames reads names of fields, which stand in another part of the file.
-func (f *faults) columnNames(to *[]string, fields *[]gen.Field) func(*node) {
-	return func(n *node) { values(f, to, f.columnOf(fields))(n) }
+func (l *loader) columnNames(to *[]string, fields *[]gen.Field) func(*yml.Node) {
+	return func(n *yml.Node) { yml.Values(l.Reader, to, l.columnOf(fields))(n) }
 }
 
 // columnOf accepts the name of a field. Where there is none yet, that is reported elsewhere.
-func (f *faults) columnOf(fields *[]gen.Field) func(string) (string, error) {
+func (l *loader) columnOf(fields *[]gen.Field) func(string) (string, error) {
 	return func(s string) (string, error) {
 		if names := fieldNames(*fields); len(names) > 0 && !slices.Contains(names, s) {
 			return "", noColumn(s, names)
@@ -110,102 +114,102 @@ func (f *faults) columnOf(fields *[]gen.Field) func(string) (string, error) {
 	}
 }
 
-func (f *faults) eventTime(to *gen.EventTime) func(*node) {
-	return func(n *node) {
-		f.object(n,
-			must("field", value(f, &to.Field, column)),
-			may("log_append", bare(f, &to.LogAppend, boolean)),
+func (l *loader) eventTime(to *gen.EventTime) func(*yml.Node) {
+	return func(n *yml.Node) {
+		l.Object(n,
+			yml.Must("field", yml.Value(l.Reader, &to.Field, column)),
+			yml.May("log_append", yml.Bare(l.Reader, &to.LogAppend, yml.Boolean)),
 		)
 	}
 }
 
-func (f *faults) partitions(spec *gen.Spec) func(*node) {
-	return func(n *node) {
-		f.object(n,
-			must("count", bare(f, &spec.Partitions, whole(1, 65535))),
-			may("by", value(f, &spec.PartitionBy, f.columnOf(&spec.Fields))),
+func (l *loader) partitions(spec *gen.Spec) func(*yml.Node) {
+	return func(n *yml.Node) {
+		l.Object(n,
+			yml.Must("count", yml.Bare(l.Reader, &spec.Partitions, yml.Whole(1, 65535))),
+			yml.May("by", yml.Value(l.Reader, &spec.PartitionBy, l.columnOf(&spec.Fields))),
 		)
-		if !f.sound(n, "count") {
+		if !l.sound(n, "count") {
 			spec.Partitions = 65535 // so that no partition named elsewhere is a fault
 		}
 	}
 }
 
-func (f *faults) silences(to *[]gen.Silence) func(*node) {
-	return func(n *node) {
-		for _, entry := range f.entries(n) {
+func (l *loader) silences(to *[]gen.Silence) func(*yml.Node) {
+	return func(n *yml.Node) {
+		for _, entry := range l.Entries(n) {
 			var s gen.Silence
-			f.object(entry,
-				must("partition", bare(f, &s.Partition, whole(0, 65534))),
-				must("from", value(f, &s.From, span)),
-				must("for", value(f, &s.For, positive)),
+			l.Object(entry,
+				yml.Must("partition", yml.Bare(l.Reader, &s.Partition, yml.Whole(0, 65534))),
+				yml.Must("from", yml.Value(l.Reader, &s.From, span)),
+				yml.Must("for", yml.Value(l.Reader, &s.For, positive)),
 			)
 			*to = append(*to, s)
 		}
 	}
 }
 
-func (f *faults) outages(to *[]gen.Outage) func(*node) {
-	return func(n *node) {
-		for _, entry := range f.entries(n) {
+func (l *loader) outages(to *[]gen.Outage) func(*yml.Node) {
+	return func(n *yml.Node) {
+		for _, entry := range l.Entries(n) {
 			var o gen.Outage
-			f.object(entry,
-				must("partition", bare(f, &o.Partition, whole(0, 65534))),
-				must("from", value(f, &o.From, span)),
-				must("for", value(f, &o.For, positive)),
-				must("flush", value(f, &o.Flush, rate)),
+			l.Object(entry,
+				yml.Must("partition", yml.Bare(l.Reader, &o.Partition, yml.Whole(0, 65534))),
+				yml.Must("from", yml.Value(l.Reader, &o.From, span)),
+				yml.Must("for", yml.Value(l.Reader, &o.For, positive)),
+				yml.Must("flush", yml.Value(l.Reader, &o.Flush, rate)),
 			)
 			*to = append(*to, o)
 		}
 	}
 }
 
-func (f *faults) duplicates(spec *gen.Spec) func(*node) {
-	return func(n *node) {
-		for _, entry := range f.entries(n) {
+func (l *loader) duplicates(spec *gen.Spec) func(*yml.Node) {
+	return func(n *yml.Node) {
+		for _, entry := range l.Entries(n) {
 			d := gen.Duplicate{Rate: 1}
-			f.object(entry,
-				must("origin", value(f, &d.Origin, slug)),
-				may("where", f.where(&d.Where, spec.Fields)),
-				may("rate", value(f, &d.Rate, share)),
-				may("delay", f.delay(&d.Delay)),
-				may("new_id", bare(f, &d.NewID, boolean)),
-				may("restamp", bare(f, &d.Restamp, boolean)),
-				may("change", f.columnNames(&d.Change, &spec.Fields)),
+			l.Object(entry,
+				yml.Must("origin", yml.Value(l.Reader, &d.Origin, slug)),
+				yml.May("where", l.where(&d.Where, spec.Fields)),
+				yml.May("rate", yml.Value(l.Reader, &d.Rate, share)),
+				yml.May("delay", l.delay(&d.Delay)),
+				yml.May("new_id", yml.Bare(l.Reader, &d.NewID, yml.Boolean)),
+				yml.May("restamp", yml.Bare(l.Reader, &d.Restamp, yml.Boolean)),
+				yml.May("change", l.columnNames(&d.Change, &spec.Fields)),
 			)
 			if d.Origin == "original" {
-				f.add(entry.get("origin").at, "original is what is copied, not the origin of a copy")
+				l.Add(entry.Get("origin").At, "original is what is copied, not the origin of a copy")
 			}
 			spec.Duplicates = append(spec.Duplicates, d)
 		}
 	}
 }
 
-func (f *faults) where(to **gen.Where, fields []gen.Field) func(*node) {
+func (l *loader) where(to **gen.Where, fields []gen.Field) func(*yml.Node) {
 	if len(fields) == 0 {
-		return func(*node) {} // that there are none is reported elsewhere
+		return func(*yml.Node) {} // that there are none is reported elsewhere
 	}
-	return value(f, to, where(fields))
+	return yml.Value(l.Reader, to, where(fields))
 }
 
 // delay reads a span, or a distribution of spans.
-func (f *faults) delay(to *gen.Delay) func(*node) {
-	return func(n *node) {
-		if n.kind != mapping && n.kind != broken {
-			value(f, &to.Low, span)(n)
+func (l *loader) delay(to *gen.Delay) func(*yml.Node) {
+	return func(n *yml.Node) {
+		if n.Kind != yml.Mapping && n.Kind != yml.Broken {
+			yml.Value(l.Reader, &to.Low, span)(n)
 			return
 		}
-		f.object(n,
-			may("uniform", func(n *node) {
+		l.Object(n,
+			yml.May("uniform", func(n *yml.Node) {
 				var b [2]stream.Time
-				bounds(f, &b, span)(n)
+				yml.Bounds(l.Reader, &b, span)(n)
 				to.Kind, to.Low, to.High = gen.Uniform, b[0], b[1]
 			}),
-			may("lognormal", f.lognormal(to)),
-			may("cap", value(f, &to.Cap, positive)),
+			yml.May("lognormal", l.lognormal(to)),
+			yml.May("cap", yml.Value(l.Reader, &to.Cap, positive)),
 		)
-		if n.kind == mapping && (n.get("uniform") == nil) == (n.get("lognormal") == nil) {
-			f.add(n.at, "%s must be a duration, {uniform: [2h, 3h]} or {lognormal: {p50: 2s, p99.9: 40m}, cap: 3h}", n.name)
+		if n.Kind == yml.Mapping && (n.Get("uniform") == nil) == (n.Get("lognormal") == nil) {
+			l.Add(n.At, "%s must be a duration, {uniform: [2h, 3h]} or {lognormal: {p50: 2s, p99.9: 40m}, cap: 3h}", n.Name)
 		}
 	}
 }
@@ -214,94 +218,81 @@ func (f *faults) delay(to *gen.Delay) func(*node) {
 var quantileName = regexp.MustCompile(`^p([0-9]{1,2}(\.[0-9]{1,6})?)$`)
 
 // lognormal reads two quantiles, in any order.
-func (f *faults) lognormal(to *gen.Delay) func(*node) {
-	return func(n *node) {
+func (l *loader) lognormal(to *gen.Delay) func(*yml.Node) {
+	return func(n *yml.Node) {
 		to.Kind = gen.Lognormal
-		if !f.is(n, mapping) {
+		if !l.Is(n, yml.Mapping) {
 			return
 		}
-		if len(n.items) != 2 {
-			f.add(n.at, "lognormal needs two quantiles, such as {p50: 2s, p99.9: 40m}")
+		if len(n.Items) != 2 {
+			l.Add(n.At, "lognormal needs two quantiles, such as {p50: 2s, p99.9: 40m}")
 			return
 		}
 		var p [2]float64
 		var at [2]stream.Time
-		before := len(f.list)
-		for i, v := range n.items {
-			percent := quantileName.FindStringSubmatch(v.name)
+		before := l.Faults()
+		for i, v := range n.Items {
+			percent := quantileName.FindStringSubmatch(v.Name)
 			if percent == nil || strings.Trim(percent[1], "0.") == "" {
-				f.add(v.nameAt, "%q is not a quantile: write one like p50 or p99.9", v.name)
+				l.Add(v.NameAt, "%q is not a quantile: write one like p50 or p99.9", v.Name)
 				continue
 			}
 			p[i], _ = share(percent[1] + "%")
-			value(f, &at[i], positive)(v)
+			yml.Value(l.Reader, &at[i], positive)(v)
 		}
 		if p[0] > p[1] {
 			p[0], p[1], at[0], at[1] = p[1], p[0], at[1], at[0]
 		}
-		if len(f.list) == before && (p[0] == p[1] || at[0] >= at[1]) {
-			f.add(n.at, "the higher quantile must be the longer span")
+		if l.Faults() == before && (p[0] == p[1] || at[0] >= at[1]) {
+			l.Add(n.At, "the higher quantile must be the longer span")
 		}
 		to.P1, to.P2, to.Low, to.High = p[0], p[1], at[0], at[1]
 	}
 }
 
 // trace reads a workload that is a file.
-func (l *loader) trace(n *node) {
-	f, t := &l.faults, &Trace{Spec: gen.TraceSpec{Unit: "auto", Partitions: 1}}
+func (l *loader) trace(n *yml.Node) {
+	t := &Trace{Spec: gen.TraceSpec{Unit: "auto", Partitions: 1}}
 	l.scenario.Workload.Trace = t
 	columns := &t.Spec.Columns
-	f.object(n,
-		must("trace", value(f, &t.File, nonEmpty)),
-		must("columns", func(n *node) {
-			f.object(n,
-				must("key", values(f, &columns.Key, nonEmpty)),
-				must("event_time", value(f, &columns.EventTime, nonEmpty)),
-				may("arrival", value(f, &columns.Arrival, nonEmpty)),
-				may("partition", value(f, &columns.Partition, nonEmpty)),
+	l.Object(n,
+		yml.Must("trace", yml.Value(l.Reader, &t.File, yml.NonEmpty)),
+		yml.Must("columns", func(n *yml.Node) {
+			l.Object(n,
+				yml.Must("key", yml.Values(l.Reader, &columns.Key, yml.NonEmpty)),
+				yml.Must("event_time", yml.Value(l.Reader, &columns.EventTime, yml.NonEmpty)),
+				yml.May("arrival", yml.Value(l.Reader, &columns.Arrival, yml.NonEmpty)),
+				yml.May("partition", yml.Value(l.Reader, &columns.Partition, yml.NonEmpty)),
 			)
 		}),
-		may("unit", value(f, &t.Spec.Unit, oneOf("auto", "s", "ms", "us", "ns"))),
-		may("partitions", func(n *node) {
-			f.object(n, must("count", bare(f, &t.Spec.Partitions, whole(1, 65535))))
+		yml.May("unit", yml.Value(l.Reader, &t.Spec.Unit, yml.OneOf("auto", "s", "ms", "us", "ns"))),
+		yml.May("partitions", func(n *yml.Node) {
+			l.Object(n, yml.Must("count", yml.Bare(l.Reader, &t.Spec.Partitions, yml.Whole(1, 65535))))
 		}),
 	)
 	if columns.Arrival == "" {
 		columns.Arrival = columns.EventTime
 	}
-	if f.faulty(n) {
+	if l.Faulty(n) {
 		return
 	}
 	if l.open == nil {
-		f.add(n.get("trace").at, "a trace cannot be opened here")
+		l.Add(n.Get("trace").At, "a trace cannot be opened here")
 		return
 	}
-	path := beside(l.file, t.File)
+	path := beside(l.File, t.File)
 	rows, err := l.open(path, t.Spec)
 	if err != nil {
-		l.blame(n, n.get("trace"), path+": ", err)
+		l.blame(n, n.Get("trace"), path+": ", err)
 		return
 	}
 	t.Rows, l.scenario.Workload.Schema, l.columnsKnown = rows, rows.Schema(), true
 }
 
 // sound reports whether a field of a mapping is there and without faults.
-func (f *faults) sound(n *node, name string) bool {
-	v := n.get(name)
-	return v != nil && !f.faulty(v)
-}
-
-// faulty reports whether a fault has been found in a node or below it.
-func (f *faults) faulty(n *node) bool {
-	if n.kind == broken {
-		return true
-	}
-	for _, fault := range f.list {
-		if at := (position{fault.Line, fault.Column}); at == n.at || at == n.nameAt {
-			return true
-		}
-	}
-	return slices.ContainsFunc(n.items, f.faulty)
+func (l *loader) sound(n *yml.Node, name string) bool {
+	v := n.Get(name)
+	return v != nil && !l.Faulty(v)
 }
 
 // partFault is how gen names the part of a workload that is at fault: duplicates[0].rate: why.
@@ -309,7 +300,7 @@ var partFault = regexp.MustCompile(`(?s)^([a-z_.0-9\[\]]+)( "[^"]*")?: (.*)$`)
 
 // blame reports the faults that gen finds in a workload, where the reader has not found one in the same place. Those
 // that name no part go to rest. A prefix before the names of parts is cut off.
-func (l *loader) blame(workload, rest *node, prefix string, err error) {
+func (l *loader) blame(workload, rest *yml.Node, prefix string, err error) {
 	if err == nil {
 		return
 	}
@@ -321,26 +312,26 @@ func (l *loader) blame(workload, rest *node, prefix string, err error) {
 	}
 	at, message := rest, err.Error()
 	if m := partFault.FindStringSubmatch(strings.TrimPrefix(message, prefix)); m != nil {
-		if part := workload.find(m[1]); part != workload {
-			at, message = part, part.name+": "+m[3]
+		if part := find(workload, m[1]); part != workload {
+			at, message = part, part.Name+": "+m[3]
 		}
 	}
-	if !l.faulty(at) {
-		l.add(at.at, "%s", message)
+	if !l.Faulty(at) {
+		l.Add(at.At, "%s", message)
 	}
 }
 
 // find follows a path such as duplicates[0].rate as far as it exists.
-func (n *node) find(path string) *node {
+func find(n *yml.Node, path string) *yml.Node {
 	for part := range strings.SplitSeq(path, ".") {
 		name, index, _ := strings.Cut(strings.TrimSuffix(part, "]"), "[")
-		next := n.get(name)
+		next := n.Get(name)
 		if next == nil {
 			return n
 		}
 		n = next
-		if i, err := strconv.Atoi(index); err == nil && i < len(n.items) {
-			n = n.items[i]
+		if i, err := strconv.Atoi(index); err == nil && i < len(n.Items) {
+			n = n.Items[i]
 		}
 	}
 	return n

@@ -30,7 +30,7 @@ type Op uint8
 const (
 	OpEmit     Op = iota // a row being handled goes out
 	OpRelease            // a row that had been held goes out
-	OpAgain              // a change about a row that went out before: -U, -D, or a +U that only keeps it alive
+	OpAgain              // a change about a row that came before: see Ctx.Again
 	OpDrop               // a row being handled does not go out
 	OpHold               // a row being handled waits
 	OpDropHeld           // a row that had been held does not go out
@@ -57,6 +57,7 @@ type Ctx struct {
 
 	changes []Change
 	keys    []stream.Key // of changes, one each
+	err     error
 	parts   [][]stream.Tag
 	late    int64
 }
@@ -110,10 +111,18 @@ func (c *Ctx) Update(old stream.Tag, since stream.Time, row *stream.Row) {
 	c.keys = append(c.keys, row.Key)
 }
 
-// Again sends a change about a row that went out before, at since: its -U or -D, or a +U that only keeps it alive.
+// Again sends a change about a row that came before: one that went out at since is taken back by -U or -D or kept alive
+// by a +U, and one that was dropped goes out after all, since what was better has been taken back.
 func (c *Ctx) Again(k stream.Kind, key stream.Key, tag stream.Tag, since, at stream.Time) {
 	c.changes = append(c.changes, Change{Tag: tag, At: at, Since: since, Op: OpAgain, Kind: k})
 	c.keys = append(c.keys, key)
+}
+
+// Fail ends the job with an error: of several the first one counts. What the operator does after it has no meaning.
+func (c *Ctx) Fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
 }
 
 // Drop does not send the row being handled.

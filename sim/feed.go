@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"deduplab/gen"
@@ -150,6 +151,10 @@ func (f *Feed) Next(batch *Batch) (bool, error) {
 		if f.read { // within the span: whatever is due until its end still happens
 			f.instant(f.nextInstant())
 			continue
+		}
+		if f.pending.Event == stream.NullTime {
+			return false, fmt.Errorf("the row of partition %d that arrives at %s has no event time: Flink's watermark assigner "+
+				"fails the job on NULL (flink watermark/sql-null-rowtime)", f.pending.Partition, f.pending.Arrival)
 		}
 		if at := f.nextInstant(); at < f.pending.Arrival {
 			f.instant(at)

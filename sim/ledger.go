@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"deduplab/gen"
 	"deduplab/results"
@@ -60,6 +61,7 @@ type Ledger struct {
 	present      map[uint64]int64 // events with many rows in the result: how many
 	kept, leaked int64
 	replaced     int64 // rows that went out and were taken back or overwritten
+	absent       int64 // retractions of rows that the result does not hold
 	wrong        int64 // events in the result whose promised version is not
 	leaks        map[string]int64
 	leakCauses   map[uint64][]string // of events whose rows can be taken back
@@ -83,8 +85,8 @@ const (
 	lossShift      = 4      // 3 bits: what kept rows of it out
 )
 
-// loss is what kept an event's rows out. Of several the largest counts: an event with a late row is a late first, even
-// if another of its rows was dropped as a copy of that one.
+// loss is what kept an event's rows out of the result. Of several the largest counts: an event with a late row is a late
+// first, even if another of its rows was dropped as a copy of that one; one with a diverted row is not lost at all.
 type loss fate
 
 const (
@@ -108,7 +110,7 @@ func NewLedger(spec LedgerSpec) *Ledger {
 		l.table = map[stream.Key]stream.Tag{}
 	}
 	if spec.Digest {
-		l.digest.Order = make([]uint64, orderBuckets)
+		l.digest = Digest{Table: make([]uint64, buckets), Order: make([]uint64, buckets)}
 	}
 	return l
 }
@@ -204,11 +206,11 @@ func (l *Ledger) out(c *Change, key stream.Key, parts []stream.Tag) {
 		l.examples.keep(exampleUpdate, c)
 	}
 	before := uint64(0)
-	if c.Old != 0 {
+	if c.Kind == stream.UpdateAfter && c.Op != OpAgain {
 		before = l.content(c.Old, key, nil)
 	}
 	l.digest.change(content, before, c.Kind, key)
-	if c.Op == OpAgain && c.Kind == stream.UpdateAfter {
+	if c.Op == OpAgain && c.Kind == stream.UpdateAfter && !l.spec.ToChangelog {
 		l.replaced-- // its -U counted the row as replaced, but it is the same row that stands
 	}
 	switch {
@@ -216,9 +218,9 @@ func (l *Ledger) out(c *Change, key stream.Key, parts []stream.Tag) {
 	case l.spec.Sink == UpsertSink:
 		l.upsert(c, key)
 	case adds:
-		l.add(c, content)
+		l.add(c, key, content)
 	case l.spec.Sink == RetractSink && !l.spec.ToChangelog:
-		l.remove(c.Tag, content)
+		l.remove(c.Tag, key, content)
 	}
 }
 
@@ -303,8 +305,8 @@ func (l *Ledger) measureSettle(c *Change, event uint64) {
 }
 
 // add puts a row into the result.
-func (l *Ledger) add(c *Change, content uint64) {
-	l.digest.Table += stream.Mix(content)
+func (l *Ledger) add(c *Change, key stream.Key, content uint64) {
+	l.digest.row(content, key, 1)
 	event := c.Tag.Event()
 	f := l.at(event)
 	switch n := *f & inResult; {
@@ -351,18 +353,20 @@ func (l *Ledger) leak(c *Change) {
 }
 
 // remove takes a row out of the result.
-func (l *Ledger) remove(tag stream.Tag, content uint64) {
-	l.digest.Table -= stream.Mix(content)
+func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64) {
 	event := tag.Event()
 	f := l.at(event)
+	if *f&inResult == 0 {
+		l.absent++
+		return
+	}
+	l.digest.row(content, key, ^uint64(0))
 	l.replaced++
 	if l.spec.Right != nil && *f&rightRow != 0 && l.spec.Right(tag) {
 		*f &^= rightRow
 		l.wrong++
 	}
 	switch *f & inResult {
-	case 0:
-		return // nothing of it is there: the changelog was inconsistent, and Check says so
 	case 1:
 		l.kept--
 		*f--
@@ -395,17 +399,21 @@ func (l *Ledger) upsert(c *Change, key stream.Key) {
 		return
 	}
 	if ok {
-		l.remove(old, l.content(old, key, nil))
+		l.remove(old, key, l.content(old, key, nil))
 		delete(l.table, key)
 	}
 	if c.Kind != stream.Delete {
 		l.table[key] = c.Tag
-		l.add(c, l.content(c.Tag, key, nil))
+		l.add(c, key, l.content(c.Tag, key, nil))
 	}
 }
 
-// Check verifies that rows in are the sum of the dispositions. It is asked at every checkpoint of every run.
+// Check verifies that rows in are the sum of the dispositions, and that only rows of the result were taken back. It is
+// asked at every checkpoint of every run.
 func (l *Ledger) Check() error {
+	if l.absent > 0 {
+		return InternalError(fmt.Sprintf("%d retractions of rows that the result does not hold", l.absent))
+	}
 	sum := int64(0)
 	for _, n := range l.dispositions {
 		sum += n
@@ -498,16 +506,21 @@ const Unexplained = "unexplained"
 // Digest returns the digests of what has been settled so far.
 func (l *Ledger) Digest() Digest { return l.digest }
 
-// orderBuckets is the number of buckets of keys whose changes are digested in order.
-const orderBuckets = 4096
+// buckets is the number of buckets of keys of a digest.
+const buckets = 4096
+
+// Bucket is the bucket of a key in the digests.
+func Bucket(key stream.Key) int { return int(key.Hash() % buckets) }
 
 // Digest stands for a whole run when two are compared.
 type Digest struct {
-	Table   uint64 // of the final table, a multiset of rows
-	Changes uint64 // of the multiset of changes
+	// Table is of the final table, a multiset of rows, by bucket of keys.
+	Table []uint64
 	// Order is of the changes of each key in their order, by bucket of keys: every update is linked to the row that it
 	// takes the place of, so that the order of different keys does not matter.
 	Order []uint64
+	// Changes is of the multiset of changes.
+	Changes uint64
 }
 
 func (d *Digest) change(content, before uint64, kind stream.Kind, key stream.Key) {
@@ -519,18 +532,28 @@ func (d *Digest) change(content, before uint64, kind stream.Kind, key stream.Key
 	d.Order[Bucket(key)] += stream.Mix(c ^ stream.Mix(before))
 }
 
-// Bucket is the bucket of a key in Digest.Order.
-func Bucket(key stream.Key) int { return int(key.Hash() % orderBuckets) }
+// row adds a row to the table n times; n may be -1 as an unsigned number.
+func (d *Digest) row(content uint64, key stream.Key, n uint64) {
+	if d.Table != nil {
+		d.Table[Bucket(key)] += n * stream.Mix(content)
+	}
+}
 
-// FirstDifference is the first bucket in which two runs differ, -1 where there is none.
+// SameTable reports whether two runs ended with the same table.
+func (d Digest) SameTable(other Digest) bool { return slices.Equal(d.Table, other.Table) }
+
+// SameOrder reports whether two runs agree in the order of changes of every key.
+func (d Digest) SameOrder(other Digest) bool { return slices.Equal(d.Order, other.Order) }
+
+// FirstDifference is the first bucket in which two runs differ, of those in which the tables do if there is one; -1
+// where the runs agree.
 func (d Digest) FirstDifference(other Digest) int {
-	for i := range d.Order {
-		if d.Order[i] != other.Order[i] {
-			return i
+	for _, pair := range [][2][]uint64{{d.Table, other.Table}, {d.Order, other.Order}} {
+		for i := range pair[0] {
+			if pair[0][i] != pair[1][i] {
+				return i
+			}
 		}
 	}
 	return -1
 }
-
-// SameOrder reports whether two runs agree in the order of changes of every key.
-func (d Digest) SameOrder(other Digest) bool { return d.FirstDifference(other) < 0 }

@@ -265,7 +265,7 @@ func TestLedgerDigests(t *testing.T) {
 		{"a row is missing", "+I a1; -U a1; +U a2 for a1; drop b1 late", false, false, false},
 	} {
 		d := digestOf(t, rows, c.steps)
-		if got := d.Table == base.Table; got != c.table {
+		if got := d.SameTable(base); got != c.table {
 			t.Errorf("%s: same table %v", c.story, got)
 		}
 		if got := d.Changes == base.Changes; got != c.changes {

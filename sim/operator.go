@@ -75,12 +75,13 @@ type Disposition uint8
 
 // The dispositions. Rows in = their sum.
 const (
-	Emitted   Disposition = iota
-	Duplicate             // dropped as a copy
-	Late                  // dropped behind the watermark, counted by numLateRecordsDropped
-	Replaced              // had been held, and a better row took its place before it went out
-	Diverted              // sent to a side output or dead letter queue
-	Filtered              // let through by no branch of a query
-	Held                  // waits in the operator
+	Emitted    Disposition = iota
+	Duplicate              // dropped as a copy
+	Late                   // dropped behind the watermark, counted by numLateRecordsDropped
+	Replaced               // had been held, and a better row took its place before it went out
+	Diverted               // sent to a side output or dead letter queue
+	Filtered               // let through by no branch of a query
+	Retraction             // a -U or -D of the input: it takes back a row that came before, if that is known
+	Held                   // waits in the operator
 	dispositions
 )

@@ -212,6 +212,25 @@ func (t *Table) Remove(ref Ref) {
 	t.delete(key, fragment(key))
 }
 
+// Has reports whether the table holds an unexpired entry of the key, and changes nothing.
+func (t *Table) Has(key stream.Key, now stream.Time) bool {
+	if _, ref := t.find(key, fragment(key)); ref != 0 {
+		e := t.log.at(ref)
+		return !e.Has(Gone) && !t.expired(e, now)
+	}
+	if t.spec.Cold == nil {
+		return false
+	}
+	e, ok, err := t.spec.Cold.Get(key)
+	if err != nil {
+		t.fail(err)
+	}
+	return ok && !e.Has(Gone) && !t.expired(&e, now)
+}
+
+// TTL is the time after a write from which on an entry is expired, 0 for never.
+func (t *Table) TTL() stream.Time { return t.spec.TTL }
+
 // Held counts the entries held, including expired ones that are not yet removed. How many of these there are depends on
 // whether there is a Cold, which removes them a bucket at a time.
 func (t *Table) Held() int { return t.index.used - t.tombstones + t.held }
@@ -390,7 +409,7 @@ func (t *Table) uncount(e *Entry) {
 // prepare makes room for n entries: it spills, sweeps twice as many entries as may come, and grows the index.
 func (t *Table) prepare(now stream.Time, n int) {
 	if t.spec.Cold != nil && now > t.now {
-		t.spill(now)
+		t.spill(now, t.spec.SpillAt)
 	}
 	t.now = now
 	t.sweep(now, 2*n)
@@ -447,9 +466,16 @@ func (t *Table) sweep(now stream.Time, n int) {
 	}
 }
 
+// Flush moves all that is not pinned to the Cold, so that its size is that of the state.
+func (t *Table) Flush(now stream.Time) {
+	if t.spec.Cold != nil {
+		t.spill(now, 1)
+	}
+}
+
 // spill moves all that is not pinned to the Cold if there is enough of it, and drops the buckets that have expired.
-func (t *Table) spill(now stream.Time) {
-	if t.index.used-t.pinned >= t.spec.SpillAt {
+func (t *Table) spill(now stream.Time, enough int) {
+	if t.index.used-t.pinned >= enough {
 		b := bucket{newest: stream.MinTime}
 		t.spilled = slices.Grow(t.spilled[:0], t.index.used-t.pinned)
 		t.log.each(func(ref Ref, e *Entry) {

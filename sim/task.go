@@ -252,9 +252,12 @@ func (t *Task) Tables(f func(subtask int, table *Table)) {
 	}
 }
 
-// Err is the first error of a state backend.
+// Err is the first error of an operator, which ends the job, or of a state backend.
 func (t *Task) Err() error {
 	for i := range t.subtasks {
+		if err := t.subtasks[i].ctx.err; err != nil {
+			return err
+		}
 		for _, table := range t.subtasks[i].ctx.tables {
 			if err := table.Err(); err != nil {
 				return err
@@ -263,28 +266,3 @@ func (t *Task) Err() error {
 	}
 	return nil
 }
-
-// Due reports whether a timer is set for a moment up to and including at, which may not be before an earlier advance.
-func (w *Wheel[T]) Due(at stream.Time) bool {
-	_, ok := w.upcoming(moment(at) + 1)
-	return ok || len(w.late) > 0
-}
-
-// Has reports whether the table holds an unexpired entry of the key, and changes nothing.
-func (t *Table) Has(key stream.Key, now stream.Time) bool {
-	if _, ref := t.find(key, fragment(key)); ref != 0 {
-		e := t.log.at(ref)
-		return !e.Has(Gone) && !t.expired(e, now)
-	}
-	if t.spec.Cold == nil {
-		return false
-	}
-	e, ok, err := t.spec.Cold.Get(key)
-	if err != nil {
-		t.fail(err)
-	}
-	return ok && !e.Has(Gone) && !t.expired(&e, now)
-}
-
-// TTL is the time after a write from which on an entry is expired, 0 for never.
-func (t *Table) TTL() stream.Time { return t.spec.TTL }

@@ -187,5 +187,11 @@ func (w *Wheel[T]) fireLate(fire func(at stream.Time, due []T)) {
 	}
 }
 
+// Due reports whether a timer is set for a moment up to and including at, which may not be before an earlier advance.
+func (w *Wheel[T]) Due(at stream.Time) bool {
+	_, ok := w.upcoming(moment(at) + 1)
+	return ok || len(w.late) > 0
+}
+
 // Len counts the timers that have not fired.
 func (w *Wheel[T]) Len() int { return w.size }

@@ -1,11 +1,13 @@
 package strategies
 
+import "strings"
+
 // Fact is one thing to know of a strategy, with the recorded case that shows it.
 type Fact struct {
 	Topic Topic
 	Text  string
 	// Case is the recorded case, such as rowtime-asc/late, or the recording _acceptance, or one of ArticleOnly and
-	// NotRecorded.
+	// NotRecorded. One that begins with flink-extra/ is a recording of our own.
 	Case string
 }
 
@@ -66,12 +68,23 @@ func ignoresHint(shownBy string) Fact {
 	return Fact{TopicState, "a STATE_TTL hint is silently ignored", shownBy}
 }
 
-// Source names what shows the fact, as a report prints it.
-func (f Fact) Source() string {
-	if f.Case == ArticleOnly || f.Case == NotRecorded {
+// Recording is the path of the recording below conformance/testdata, without its ending; empty where there is none.
+func (f Fact) Recording() string {
+	switch {
+	case f.Case == ArticleOnly || f.Case == NotRecorded:
+		return ""
+	case strings.HasPrefix(f.Case, "flink-extra/"):
 		return f.Case
 	}
-	return "flink " + f.Case
+	return "flink/" + f.Case
+}
+
+// Source names what shows the fact, as pages print it: flink rowtime-asc/late.
+func (f Fact) Source() string {
+	if recording := f.Recording(); recording != "" {
+		return strings.Replace(recording, "/", " ", 1)
+	}
+	return f.Case
 }
 
 // FactsOn returns the strategy's facts on a topic.

@@ -24,12 +24,12 @@ var _ = register(&Strategy{
 	},
 	Plan: func(args Args, job Job) Plan {
 		column := job.Schema.Index(args.Text("column"))
-		p := groupPlan(args, job, job.keyBytes()+columnBytes(job.Schema.Columns[column]), smaller(job.Schema, column))
+		p := groupPlan(args, job, job.keyBytes()+columnBytes(job.Schema.Columns[column]), column)
 		name, keys := job.Schema.Columns[column].Name, strings.Join(job.keyNames(), ", ")
 		p.Code = job.ddl("orders") + "\n\n" + job.groupOptions(args) + fmt.Sprintf(
 			"SELECT %s%s, MIN(%s) AS %s\nFROM orders\nGROUP BY %s;", hintText(args), keys, name, name, keys)
 		p.Output, p.Column = KeyAndColumn, column
-		return job.planned(p)
+		return job.plannedGroup(p)
 	},
 })
 

@@ -86,7 +86,7 @@ func (o *keyedProcess) Rows(c *sim.Ctx, rows []stream.Row) {
 		first := seen.Get(i) == nil
 		if first {
 			seen.Put(i, 0, row.Tag, 0)
-			c.Emit(stream.Insert, row)
+			c.Emit(row.Kind, row) // it sees rows as they come, whatever their kind
 		} else {
 			c.Drop(row, o.copies)
 		}

@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"fmt"
+	"strings"
 
 	"deduplab/sim"
 	"deduplab/stream"
@@ -25,8 +26,9 @@ var _ = register(&Strategy{
 	Check: checkSize,
 	Plan: func(args Args, job Job) Plan {
 		p := Plan{
-			Changelog: stream.InsertOnly, Operator: "StreamExecCalc", Runtime: "none", StateClass: Stateless,
-			Clock: "event time", TTL: "no state", Leaks: NoDeduplication, Language: "sql", UpsertKey: NoKey,
+			Changelog: job.inputMode(), Operator: "StreamExecCalc", Runtime: "none", Node: job.sourceNode(),
+			StateClass: Stateless,
+			Clock:      "event time", TTL: "no state", Leaks: NoDeduplication, Language: "sql", UpsertKey: NoKey,
 			New: func(*sim.Ctx) sim.Operator { return passThrough{} },
 		}
 		if main := args.Text("main"); main != "none" {
@@ -49,7 +51,11 @@ var _ = register(&Strategy{
 			}
 		}
 		p.Code = lateDLQCode(args, job, p.Code)
-		return job.planned(p)
+		inner := p.Refused
+		if p = job.planned(p); inner != "" {
+			p.Refused = inner
+		}
+		return p
 	},
 })
 
@@ -136,19 +142,23 @@ func lateDLQCode(args Args, job Job, main string) string {
 	if args.Bool("null_check") {
 		onTime = fmt.Sprintf("CURRENT_WATERMARK(%s) IS NULL OR %s", time, onTime)
 	}
-	return fmt.Sprintf(`-- late rows to the dead letter queue, the others to the main query
+	query := strings.TrimSuffix(strings.TrimPrefix(main, job.ddl("orders")+"\n\n"), ";")
+	if query == "" {
+		query = "SELECT * FROM orders"
+	}
+	return fmt.Sprintf(`%s
+
+CREATE VIEW orders AS
+  SELECT * FROM all_orders
+  WHERE %s;
+
+-- late rows to the dead letter queue, the others to the main query
 EXECUTE STATEMENT SET BEGIN
   INSERT INTO dlq
     SELECT * FROM all_orders WHERE %s <= CURRENT_WATERMARK(%s);
   INSERT INTO results
-    SELECT * FROM deduplicated;
-END;
-
-CREATE VIEW orders AS
-  SELECT * FROM all_orders WHERE %s;
-
--- deduplicated is the main query over the view:
-%s`, time, time, onTime, main)
+%s;
+END;`, job.ddl("all_orders"), onTime, time, time, indent(indent(query)))
 }
 
 // lateDLQFacts is what is known of the strategy.

@@ -50,10 +50,14 @@ func checkRank(args Args, schema stream.Schema) string {
 // rankPlan plans a Top-1 by columns that are no time attribute: StreamExecRank with FastTop1Function.
 func rankPlan(args Args, job Job, query string) Plan {
 	ttl, order := args.Duration("ttl"), args.OrderBy()
+	code := job.ddl("orders") + "\n\n" + ttlOption(ttl) + query
+	if job.changelog() {
+		return job.retractPlan(rankQuery{top: 1, ttl: ttl, order: order, node: job.orderText(order), code: code})
+	}
 	// The planner takes any top-1 whose order is not one single descending column for insert-only: FLINK-40368, flink
 	// nontime-price-asc/price-change, nontime-price-key-desc/price-change. With mini-batch the fault is gone:
 	// nontime-price-asc/mini-batch.
-	insertOnly := !job.MiniBatch.on() && !(len(order) == 1 && order[0].Desc)
+	insertOnly := job.Version.mistakesRank() && !job.MiniBatch.on() && !(len(order) == 1 && order[0].Desc)
 	p := Plan{
 		Changelog: job.topOneMode(insertOnly),
 		Operator:  "StreamExecRank",
@@ -70,7 +74,7 @@ func rankPlan(args Args, job Job, query string) Plan {
 			return newTopOne(c, ttl, args.Int("cache"), newSorter(job.Schema, order), job)
 		},
 		Language: "sql",
-		Code:     job.ddl("orders") + "\n\n" + ttlOption(ttl) + query,
+		Code:     code,
 	}
 	switch {
 	case len(newSorter(job.Schema, order).columns) == 0:

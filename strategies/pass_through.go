@@ -14,25 +14,37 @@ var _ = register(&Strategy{
 	Loses:  "It loses nothing and lets every copy through.",
 	Facts:  passThroughFacts,
 	Plan: func(_ Args, job Job) Plan {
-		return Plan{
-			// The floor runs into every sink, though an upsert sink would want an ON CONFLICT clause for it.
-			Changelog: stream.InsertOnly, Declared: stream.InsertOnly, UpsertKey: NoKey,
-			Operator: "StreamExecCalc", Runtime: "none",
-			StateClass: Stateless, Clock: "none", TTL: "no state",
-			Leaks:    NoDeduplication,
-			New:      func(*sim.Ctx) sim.Operator { return passThrough{} },
-			Language: "sql",
-			Code:     job.ddl("orders") + "\n\n" + fmt.Sprintf("SELECT %s FROM orders;", job.columns("")),
-		}
+		// The floor runs into every sink, though an upsert sink would want an ON CONFLICT clause for it.
+		p := job.passThroughPlan(job.ddl("orders") + "\n\n" + fmt.Sprintf("SELECT %s FROM orders;", job.columns("")))
+		p.Declared, p.UpsertKey = p.Changelog, NoKey
+		return p
 	},
 })
 
-// passThrough emits every row at once.
+// passThroughPlan plans a query without an operator of its own: it declares what its source declares.
+func (j Job) passThroughPlan(code string) Plan {
+	return Plan{
+		Changelog: j.inputMode(), Operator: "StreamExecCalc", Runtime: "none", Node: j.sourceNode(),
+		StateClass: Stateless, Clock: "none", TTL: "no state",
+		Leaks:    NoDeduplication,
+		New:      func(*sim.Ctx) sim.Operator { return passThrough{} },
+		Language: "sql",
+		Code:     code,
+	}
+}
+
+// passThrough emits every row at once, of a changelog each of its kind: flink-extra changelog/pass-through. A -U that
+// the consumer does not want is dropped, the planner's DropUpdateBefore.
 type passThrough struct{ sim.Base }
 
 func (passThrough) Rows(c *sim.Ctx, rows []stream.Row) {
 	for i := range rows {
-		c.Emit(stream.Insert, &rows[i])
+		row := &rows[i]
+		if row.Kind == stream.UpdateBefore && !c.UpdateBefore() {
+			c.Drop(row, sim.Retraction)
+			continue
+		}
+		c.Emit(row.Kind, row)
 	}
 }
 

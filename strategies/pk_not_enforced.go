@@ -3,9 +3,6 @@ package strategies
 import (
 	"fmt"
 	"strings"
-
-	"deduplab/sim"
-	"deduplab/stream"
 )
 
 var _ = register(&Strategy{
@@ -16,15 +13,9 @@ var _ = register(&Strategy{
 	Facts:  pkNotEnforcedFacts,
 	Plan: func(_ Args, job Job) Plan {
 		key := fmt.Sprintf("  PRIMARY KEY (%s) NOT ENFORCED", strings.Join(job.keyNames(), ", "))
-		return job.planned(Plan{
-			// flink pk-not-enforced/append, /retract and /upsert: nothing is removed, into any sink.
-			Changelog: stream.InsertOnly, Operator: "StreamExecCalc", Runtime: "none",
-			StateClass: Stateless, Clock: "none", TTL: "no state",
-			Leaks:    NoDeduplication,
-			New:      func(*sim.Ctx) sim.Operator { return passThrough{} },
-			Language: "sql",
-			Code:     job.ddl("orders", key) + "\n\n" + fmt.Sprintf("SELECT %s FROM orders;", job.columns("")),
-		})
+		// flink pk-not-enforced/append, /retract and /upsert: nothing is removed, into any sink.
+		return job.planned(job.passThroughPlan(job.ddl("orders", key) + "\n\n" +
+			fmt.Sprintf("SELECT %s FROM orders;", job.columns(""))))
 	},
 })
 

@@ -15,6 +15,10 @@ var _ = register(&Strategy{
 	Params: []Param{ttlParam},
 	Plan: func(args Args, job Job) Plan {
 		ttl := args.Duration("ttl")
+		code := job.withProctime("orders") + "\n\n" + ttlOption(ttl) + job.rowNumber("proc ASC")
+		if job.changelog() {
+			return job.retractPlan(rankQuery{top: 1, ttl: ttl, node: "proc ASC", code: code})
+		}
 		p := Plan{
 			// With mini-batch the node is declared updating though it still emits only +I: flink
 			// proctime-asc/mini-batch.
@@ -33,15 +37,14 @@ var _ = register(&Strategy{
 				return &first
 			},
 			Language: "sql",
-			Code: job.withProctime("orders") + "\n\n" + ttlOption(ttl) +
-				job.rowNumber("proc ASC"),
+			Code:     code,
 		}
 		if job.MiniBatch.on() {
 			p.Runtime = "org.apache.flink.table.runtime.operators.deduplicate." +
 				"ProcTimeMiniBatchDeduplicateKeepFirstRowFunction"
 		}
 		p.StateClass, p.InBatches = perKeyUnless(ttl), job.MiniBatch.on()
-		return job.planned(p)
+		return job.planned(failsOnUpdates(p))
 	},
 })
 

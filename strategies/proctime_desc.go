@@ -15,6 +15,10 @@ var _ = register(&Strategy{
 	Params: []Param{ttlParam},
 	Plan: func(args Args, job Job) Plan {
 		ttl := args.Duration("ttl")
+		code := job.withProctime("orders") + "\n\n" + ttlOption(ttl) + job.rowNumber("proc DESC")
+		if job.changelog() {
+			return job.retractPlan(rankQuery{top: 1, ttl: ttl, node: "proc DESC", code: code})
+		}
 		p := Plan{
 			Changelog: job.topOneMode(false),
 			Operator:  "StreamExecDeduplicate",
@@ -39,15 +43,14 @@ var _ = register(&Strategy{
 				return &last
 			},
 			Language: "sql",
-			Code: job.withProctime("orders") + "\n\n" + ttlOption(ttl) +
-				job.rowNumber("proc DESC"),
+			Code:     code,
 		}
 		if job.MiniBatch.on() {
 			p.Runtime = "org.apache.flink.table.runtime.operators.deduplicate." +
 				"ProcTimeMiniBatchDeduplicateKeepLastRowFunction"
 		}
 		p.StateClass, p.InBatches = perKeyUnless(ttl), job.MiniBatch.on()
-		return job.planned(p)
+		return job.planned(failsOnUpdates(p))
 	},
 })
 

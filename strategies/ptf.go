@@ -33,7 +33,7 @@ var _ = register(&Strategy{
 		}
 		p.StateClass = perKeyUnless(ttl)
 		p.UpsertKey, p.Time = NoKey, PlainTime
-		return job.planned(p)
+		return job.insertsOnly(job.planned(p), "StreamPhysicalProcessTableFunction")
 	},
 })
 

@@ -15,8 +15,15 @@ var _ = register(&Strategy{
 	Params: []Param{ttlParam},
 	Plan: func(args Args, job Job) Plan {
 		ttl := args.Duration("ttl")
+		code := job.ddl("orders") + "\n\n" + ttlOption(ttl) + job.rowNumber(job.eventName()+" ASC")
+		if job.changelog() {
+			return job.retractPlan(rankQuery{
+				top: 1, ttl: ttl, order: []OrderBy{{Column: job.Schema.Event}}, node: "ROWTIME " + job.eventName() + " ASC", code: code,
+			})
+		}
+		waits := !job.MiniBatch.on() && job.Version.rowtimeAscWaits()
 		p := Plan{
-			Changelog: job.topOneMode(!job.MiniBatch.on()),
+			Changelog: job.topOneMode(waits),
 			Operator:  "StreamExecDeduplicate",
 			Node:      job.rankNode(1, "ROWTIME "+job.eventName()+" ASC"),
 			Runtime:   "org.apache.flink.table.runtime.operators.deduplicate.RowTimeDeduplicateKeepFirstRowFunction",
@@ -24,8 +31,11 @@ var _ = register(&Strategy{
 			TTL:       "the emission; copies do not extend it, and the waiting row has none",
 			Leaks:     ByTTL,
 			New: func(c *sim.Ctx) sim.Operator {
-				if job.MiniBatch.on() {
+				switch {
+				case job.MiniBatch.on():
 					return job.MiniBatch.byWatermark(c, newKeepByTime(c, ttl, job).inBatches(job))
+				case !waits:
+					return newKeepByTime(c, ttl, job)
 				}
 				return &keepEarliest{
 					state:        c.NewTable(ttl),
@@ -35,20 +45,24 @@ var _ = register(&Strategy{
 				}
 			},
 			Language: "sql",
-			Code: job.ddl("orders") + "\n\n" + ttlOption(ttl) +
-				job.rowNumber(job.eventName()+" ASC"),
+			Code:     code,
 		}
-		if job.MiniBatch.on() {
-			// It drops no late row and corrects its result when an earlier row comes: flink rowtime-asc/mini-batch.
-			p.Runtime = job.rowtimeRuntime(p.Runtime)
+		if !waits {
+			// It drops no late row and corrects its result when an earlier row comes: flink rowtime-asc/mini-batch, and
+			// without mini-batch FL-01.
+			p.Runtime = job.rowtimeRuntime("org.apache.flink.table.runtime.operators.deduplicate.RowTimeDeduplicateFunction")
 			p.Promise, p.Order = FirstByOrder, []OrderBy{{Column: job.Schema.Event}}
-			p.TTL = "the last batch with a row of the key"
-			if job.MiniBatch.Compact {
+			switch {
+			case !job.MiniBatch.on():
+				p.Clock, p.TTL = "event time to compare, no watermark", "the last earlier row of the key"
+			case job.MiniBatch.Compact:
 				p.TTL = "the last batch with an earlier row of the key"
+			default:
+				p.TTL = "the last batch with a row of the key"
 			}
 		}
 		p.StateClass, p.InBatches = perKeyUnless(ttl), job.MiniBatch.on()
-		return job.planned(p)
+		return job.planned(failsOnUpdates(p))
 	},
 })
 

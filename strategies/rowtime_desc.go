@@ -15,6 +15,12 @@ var _ = register(&Strategy{
 	Params: []Param{ttlParam},
 	Plan: func(args Args, job Job) Plan {
 		ttl := args.Duration("ttl")
+		code := job.ddl("orders") + "\n\n" + ttlOption(ttl) + job.rowNumber(job.eventName()+" DESC")
+		if job.changelog() {
+			return job.retractPlan(rankQuery{
+				top: 1, ttl: ttl, order: []OrderBy{{Column: job.Schema.Event, Desc: true}}, node: "ROWTIME " + job.eventName() + " DESC", code: code,
+			})
+		}
 		p := Plan{
 			Changelog: job.topOneMode(false),
 			Operator:  "StreamExecDeduplicate",
@@ -33,12 +39,11 @@ var _ = register(&Strategy{
 				return last
 			},
 			Language: "sql",
-			Code: job.ddl("orders") + "\n\n" + ttlOption(ttl) +
-				job.rowNumber(job.eventName()+" DESC"),
+			Code:     code,
 		}
 		p.Runtime = job.rowtimeRuntime(p.Runtime)
 		p.StateClass, p.InBatches = perKeyUnless(ttl), job.MiniBatch.on()
-		return job.planned(p)
+		return job.planned(failsOnUpdates(p))
 	},
 })
 

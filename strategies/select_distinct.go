@@ -17,11 +17,11 @@ var _ = register(&Strategy{
 	Facts:  selectDistinctFacts,
 	Params: []Param{ttlParam, hintParam, phasesParam},
 	Plan: func(args Args, job Job) Plan {
-		p := groupPlan(args, job, job.rowBytes(), nil)
+		p := groupPlan(args, job, job.rowBytes(), -1)
 		p.Code = distinctCode(args, job, job.allColumns())
 		p.Key, p.Leaks, p.UpsertKey = ByRow, ByContent, WholeRowKey
 		p.Node, p.Time = "GroupAggregate(groupBy=["+job.allColumns()+"])", Materialized
-		return job.planned(p)
+		return job.plannedGroup(p)
 	},
 })
 
@@ -38,13 +38,17 @@ func (j Job) groupOptions(args Args) string {
 	return onePhaseOption + ttlOption(args.Duration("ttl"))
 }
 
-// groupPlan plans a GROUP BY: SELECT DISTINCT is one without aggregates.
-func groupPlan(args Args, job Job, keyBytes int, replaces replaces) Plan {
+// groupPlan plans a GROUP BY with the MIN of a column, or with none, -1, as SELECT DISTINCT is one.
+func groupPlan(args Args, job Job, keyBytes, minimum int) Plan {
 	const packageName = "org.apache.flink.table.runtime.operators.aggregate."
 	ttl := args.Duration("ttl")
 	if hint := args.Duration("hint"); hint > 0 {
 		// The STATE_TTL hint wins over table.exec.state.ttl: flink select-distinct/state-ttl-hint-over-config.
 		ttl = hint
+	}
+	var replaces replaces
+	if minimum >= 0 {
+		replaces = smaller(job.Schema, minimum)
 	}
 	p := Plan{
 		// Declared updating with or without a TTL.
@@ -60,6 +64,8 @@ func groupPlan(args Args, job Job, keyBytes int, replaces replaces) Plan {
 				state: c.NewTable(ttl), ttl: ttl, replaces: replaces, entryBytes: keyBytes + ttlBytes(ttl),
 			}
 			switch {
+			case job.changelog():
+				return newChangelogGroup(ttl, minimum, keyBytes+ttlBytes(ttl), job.Schema)
 			case !job.MiniBatch.on():
 				return o
 			case args.Text("phases") == "one":
@@ -78,6 +84,18 @@ func groupPlan(args Args, job Job, keyBytes int, replaces replaces) Plan {
 		p.Runtime = packageName + "MiniBatchGlobalGroupAggFunction"
 	}
 	p.StateClass, p.InBatches = perKeyUnless(ttl), job.MiniBatch.on()
+	if job.changelog() {
+		p.Changelog = AllChanges
+	}
+	return p
+}
+
+// plannedGroup fits the plan of a GROUP BY to the job's sink.
+func (j Job) plannedGroup(p Plan) Plan {
+	p = j.planned(p)
+	if j.MiniBatch.on() {
+		return j.notModelled(p, "an aggregate in mini-batches that takes rows back")
+	}
 	return p
 }
 

@@ -11,10 +11,10 @@ var _ = register(&Strategy{
 	Facts:  selectDistinctKeyFacts,
 	Params: []Param{ttlParam, hintParam, phasesParam},
 	Plan: func(args Args, job Job) Plan {
-		p := groupPlan(args, job, job.keyBytes(), nil)
+		p := groupPlan(args, job, job.keyBytes(), -1)
 		p.Code = distinctCode(args, job, strings.Join(job.keyNames(), ", "))
 		p.Output = KeyOnly
-		return job.planned(p)
+		return job.plannedGroup(p)
 	},
 })
 

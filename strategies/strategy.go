@@ -33,6 +33,11 @@ type Strategy struct {
 type Job struct {
 	Schema stream.Schema
 	Sink   Sink
+	// Input is the changelog mode that the source declares; 0 is insert-only. What the rows really are the planner does
+	// not know.
+	Input stream.ChangelogMode
+	// Version is the engine whose rules hold.
+	Version Version
 	// MiniBatch is table.exec.mini-batch.*: Latency 0 is off.
 	MiniBatch MiniBatch
 	// InsertInsensitive is table.exec.deduplicate.insert-update-after-sensitive-enabled = false.

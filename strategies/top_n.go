@@ -15,6 +15,10 @@ import (
 func topNPlan(args Args, job Job, top int) Plan {
 	ttl, order := args.Duration("ttl"), args.OrderBy()
 	query := strings.Replace(job.rowNumber(job.orderText(order)), "rn = 1", fmt.Sprintf("rn <= %d", top), 1)
+	code := job.ddl("orders") + "\n\n" + ttlOption(ttl) + query
+	if job.changelog() {
+		return job.retractPlan(rankQuery{top: top, ttl: ttl, order: order, node: job.orderText(order), code: code})
+	}
 	return job.planned(Plan{
 		Changelog:   job.topOneMode(false),
 		Operator:    "StreamExecRank",
@@ -31,7 +35,7 @@ func topNPlan(args Args, job Job, top int) Plan {
 			return newTopN(top, ttl, args.Int("cache"), newSorter(job.Schema, order), job)
 		},
 		Language: "sql",
-		Code:     job.ddl("orders") + "\n\n" + ttlOption(ttl) + query,
+		Code:     code,
 	})
 }
 

@@ -30,7 +30,7 @@ var _ = register(&Strategy{
 				}
 			}
 		}
-		return job.planned(p)
+		return job.notModelled(job.planned(p), "a windowed aggregate that takes rows back (MIN_RETRACT)")
 	},
 })
 

@@ -27,7 +27,7 @@ var _ = register(&Strategy{
 		p := windowPlan(args, job, "StreamExecWindowDeduplicate", m)
 		p.Promise = promise
 		p.Code = job.windowRowNumber(args.Duration("size"), job.eventName()+" "+order)
-		return job.planned(p)
+		return job.insertsOnly(job.planned(p), "StreamPhysicalWindowDeduplicate")
 	},
 })
 

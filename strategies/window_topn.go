@@ -32,7 +32,7 @@ var _ = register(&Strategy{
 		p.UpsertKey = SinkKey // unlike window-dedup: flink _acceptance.json
 		p.Order, p.Promise = args.OrderBy(), FirstByOrder
 		p.Code = job.windowRowNumber(args.Duration("size"), job.orderText(args.OrderBy()))
-		return job.planned(p)
+		return job.insertsOnly(job.planned(p), "StreamPhysicalWindowRank")
 	},
 })
 

@@ -107,7 +107,7 @@ type Row struct {
 	Kind              Kind
 	// First says that no row of the same event arrived before this one.
 	First bool
-	// Lone says that its event has no other row. Like First it is the truth, for the ledger: strategies do not look.
+	// Lone says that its event has no other row. Like First it is for the ledger: no operator decides by it.
 	Lone bool
 	// Behind says that the row's partition has been idle and has not caught up with the combined watermark yet.
 	Behind bool

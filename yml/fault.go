@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Fault is one thing that is wrong with a scenario, and where.
+// Fault is one thing that is wrong with a file, and where.
 type Fault struct {
 	File         string
 	Line, Column int // from 1; the column counts characters
@@ -20,7 +20,7 @@ func (f Fault) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s\n%s", f.File, f.Line, f.Column, f.Message, f.Excerpt)
 }
 
-// Error is all that is wrong with a scenario, in the order of the file.
+// Error is all that is wrong with a file, in its order.
 type Error struct {
 	Faults []Fault
 }
@@ -34,35 +34,45 @@ func (e *Error) Error() string {
 	return strings.Join(texts, "\n")
 }
 
-// position is a place in a scenario; line and column count from 1.
-type Position struct{ line, column int }
+// Position is a place in a file; line and column count from 1.
+type Position struct{ Line, Column int }
 
-// faults collects what is wrong with one file.
-type Reader struct {
-	file  string
-	lines []string
-	list  []Fault
-}
-
-func (f *Reader) add(at Position, format string, args ...any) {
-	at.Line = min(max(at.Line, 1), len(f.lines))
-	at.Column = min(max(at.Column, 1), len([]rune(f.lines[at.Line-1]))+1)
-	f.found = append(f.found, Fault{
-		File: f.file, Line: at.Line, Column: at.Column,
+// Add notes a fault.
+func (r *Reader) Add(at Position, format string, args ...any) {
+	at.Line = min(max(at.Line, 1), len(r.lines))
+	at.Column = min(max(at.Column, 1), len([]rune(r.lines[at.Line-1]))+1)
+	r.faults = append(r.faults, Fault{
+		File: r.File, Line: at.Line, Column: at.Column,
 		Message: fmt.Sprintf(format, args...),
-		Excerpt: excerpt(f.lines[at.Line-1], at),
+		Excerpt: excerpt(r.lines[at.Line-1], at),
 	})
 }
 
-// err returns all faults sorted by position, or nil.
-func (f *Reader) err() error {
-	if len(f.found) == 0 {
+// Faults is the number of faults so far.
+func (r *Reader) Faults() int { return len(r.faults) }
+
+// Faulty reports whether a fault has been found in a node or below it.
+func (r *Reader) Faulty(n *Node) bool {
+	if n.Kind == Broken {
+		return true
+	}
+	for _, fault := range r.faults {
+		if at := (Position{fault.Line, fault.Column}); at == n.At || at == n.NameAt {
+			return true
+		}
+	}
+	return slices.ContainsFunc(n.Items, r.Faulty)
+}
+
+// Err returns all faults sorted by position as an [*Error], or nil.
+func (r *Reader) Err() error {
+	if len(r.faults) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(f.found, func(a, b Fault) int {
+	slices.SortStableFunc(r.faults, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	})
-	return &Error{slices.Compact(f.found)}
+	return &Error{slices.Compact(r.faults)}
 }
 
 // excerpt shows a line with a caret below the column. Of a long line it shows what is around the column.

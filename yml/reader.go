@@ -8,45 +8,47 @@ import (
 	"deduplab/stream"
 )
 
-// field is one field of a mapping: its name and what reads its value.
+// Field is one field of a mapping: its name and what reads its value.
 type Field struct {
 	name     string
 	required bool
 	read     func(*Node)
 }
 
-// must makes a field that has to be there, may one that does not.
+// Must makes a field that has to be there.
 func Must(name string, read func(*Node)) Field { return Field{name, true, read} }
-func May(name string, read func(*Node)) Field  { return Field{name, false, read} }
 
-// object reads a mapping. The fields are read in the order given, not in that of the file, so that one may build on
+// May makes a field that need not be there.
+func May(name string, read func(*Node)) Field { return Field{name, false, read} }
+
+// Object reads a mapping. The fields are read in the order given, not in that of the file, so that one may build on
 // those before it.
-func (f *Reader) object(n *Node, fields ...field) {
-	if !f.Is(n, mapping) {
+func (r *Reader) Object(n *Node, fields ...Field) {
+	if !r.Is(n, Mapping) {
 		return
 	}
 	names := make([]string, len(fields))
-	for i, fd := range fields {
-		names[i] = fd.Name
+	for i, field := range fields {
+		names[i] = field.name
 	}
 	misspelt := ""
 	for _, v := range n.Items {
 		if !slices.Contains(names, v.Name) {
 			hint := Nearest(v.Name, names, "it has")
-			f.Add(v.NameAt, "unknown field %q of %s%s", v.Name, n.Name, hint)
+			r.Add(v.NameAt, "unknown field %q of %s%s", v.Name, n.Name, hint)
 			misspelt += hint
 		}
 	}
-	for _, fd := range fields {
-		if v := n.Get(fd.Name); v != nil {
-			fd.read(v)
-		} else if fd.required && !strings.Contains(misspelt, stream.DidYouMean(fd.Name, []string{fd.Name})) {
-			f.Add(n.NameAt, "%s needs the field %s", n.Name, fd.Name)
+	for _, field := range fields {
+		if v := n.Get(field.name); v != nil {
+			field.read(v)
+		} else if field.required && !strings.Contains(misspelt, stream.DidYouMean(field.name, []string{field.name})) {
+			r.Add(n.NameAt, "%s needs the field %s", n.Name, field.name)
 		}
 	}
 }
 
-// nearest ends a message about an unknown name with the one that is most like it, or else with all there are.
+// Nearest ends a message about an unknown name with the one that is most like it, or else with all there are.
 func Nearest(written string, names []string, there string) string {
 	if hint := stream.DidYouMean(written, names); hint != "" {
 		return hint
@@ -54,31 +56,26 @@ func Nearest(written string, names []string, there string) string {
 	return "; " + there + " " + strings.Join(names, ", ")
 }
 
-// get returns the value of a field, or nil.
-func (n *Node) get(name string) *Node {
-	for _, v := range n.Items {
-		if v.Name == name {
-			return v
-		}
-	}
-	return nil
-}
-
-// is reports whether a node is of a kind, and its being none as a fault.
-func (f *Reader) is(n *Node, want Kind) bool {
-	if n.Kind != want && n.Kind != broken {
-		f.Add(n.At, "%s must be %s, not %s", n.Name, want.describe(), n.Kind.describe())
+// Is reports whether a node is of a kind, and its being none as a fault.
+func (r *Reader) Is(n *Node, want Kind) bool {
+	if n.Kind != want && n.Kind != Broken {
+		r.Add(n.At, "%s must be %s, not %s", n.Name, want.Describe(), n.Kind.Describe())
 	}
 	return n.Kind == want
 }
 
-// entries returns the entries of a list, which bear its name in messages. It is a fault when there are none.
-func (f *Reader) entries(n *Node) []*Node {
-	if !f.Is(n, list) {
-		return nil
+// Entries returns the entries of a list, which bear its name in messages. It is a fault when there are none.
+func (r *Reader) Entries(n *Node) []*Node {
+	if r.Is(n, List) && len(n.Items) == 0 {
+		r.Add(n.At, "%s is an empty list", n.Name)
 	}
-	if len(n.Items) == 0 {
-		f.Add(n.At, "%s is an empty list", n.Name)
+	return r.Each(n)
+}
+
+// Each is Entries of a list that may be empty, which Is has been asked about.
+func (r *Reader) Each(n *Node) []*Node {
+	if n.Kind != List {
+		return nil
 	}
 	for _, v := range n.Items {
 		v.Name = "an entry of " + n.Name
@@ -86,66 +83,66 @@ func (f *Reader) entries(n *Node) []*Node {
 	return n.Items
 }
 
-// value makes a field's reader out of a function that reads text.
-func Value[T any](f *Reader, to *T, parse func(string) (T, error)) func(*Node) {
+// Value makes a field's reader out of a function that reads text.
+func Value[T any](r *Reader, to *T, parse func(string) (T, error)) func(*Node) {
 	return func(n *Node) {
-		if !f.Is(n, scalar) {
+		if !r.Is(n, Scalar) {
 			return
 		}
 		v, err := parse(n.Text)
 		if err != nil {
-			f.Add(n.At, "%v", err)
+			r.Add(n.At, "%v", err)
 			return
 		}
 		*to = v
 	}
 }
 
-// bare is value for what YAML writes without quotes: numbers, true and false.
-func Bare[T any](f *Reader, to *T, parse func(string) (T, error)) func(*Node) {
-	read := Value(f, to, parse)
+// Bare is Value for what YAML writes without quotes: numbers, true and false.
+func Bare[T any](r *Reader, to *T, parse func(string) (T, error)) func(*Node) {
+	read := Value(r, to, parse)
 	return func(n *Node) {
 		if n.Quoted {
-			f.Add(n.At, "%s must be written without quotes", n.Name)
+			r.Add(n.At, "%s must be written without quotes", n.Name)
 			return
 		}
 		read(n)
 	}
 }
 
-// values makes the reader of a list, or of a single value in place of a list with one.
-func Values[T any](f *Reader, to *[]T, parse func(string) (T, error)) func(*Node) {
+// Values makes the reader of a list, or of a single value in place of a list with one.
+func Values[T any](r *Reader, to *[]T, parse func(string) (T, error)) func(*Node) {
 	return func(n *Node) {
 		entries := []*Node{n}
-		if n.Kind != scalar {
-			entries = f.Entries(n)
+		if n.Kind != Scalar {
+			entries = r.Entries(n)
 		}
 		for _, entry := range entries {
 			var v T
-			before := len(f.found)
-			if Value(f, &v, parse)(entry); len(f.found) == before && entry.Kind != broken {
+			before := r.Faults()
+			if Value(r, &v, parse)(entry); r.Faults() == before && entry.Kind != Broken {
 				*to = append(*to, v)
 			}
 		}
 	}
 }
 
-// bounds makes the reader of a list of two values, the lower and the upper one.
-func Bounds[T cmp.Ordered](f *Reader, to *[2]T, parse func(string) (T, error)) func(*Node) {
+// Bounds makes the reader of a list of two values, the lower and the upper one.
+func Bounds[T cmp.Ordered](r *Reader, to *[2]T, parse func(string) (T, error)) func(*Node) {
 	return func(n *Node) {
-		entries := f.Entries(n)
+		entries := r.Entries(n)
 		if len(entries) != 2 {
-			if n.Kind == list {
-				f.Add(n.At, "%s must be a list of two: [lowest, highest]", n.Name)
+			if n.Kind == List {
+				r.Add(n.At, "%s must be a list of two: [lowest, highest]", n.Name)
 			}
 			return
 		}
-		before := len(f.found)
+		before := r.Faults()
 		for i, entry := range entries {
-			Value(f, &to[i], parse)(entry)
+			Value(r, &to[i], parse)(entry)
 		}
-		if len(f.found) == before && to[0] > to[1] {
-			f.Add(n.At, "%s: the lower bound stands first", n.Name)
+		if r.Faults() == before && to[0] > to[1] {
+			r.Add(n.At, "%s: the lower bound stands first", n.Name)
 		}
 	}
 }

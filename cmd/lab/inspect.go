@@ -11,7 +11,7 @@ func newInspect() *cobra.Command {
 		Use:     "inspect SCENARIO",
 		Short:   "print a scenario with every default filled in",
 		Example: "  lab inspect scenarios/orders.yaml",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly("SCENARIO"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scenario, err := scenarios.Read(args[0])
 			if err != nil {

@@ -83,6 +83,17 @@ Exit codes: 0 fine, 1 a recorded case failed, 2 the input is invalid, 4 interrup
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies())
+	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies(), newExplain())
 	return root
+}
+
+// exactly asks for one argument.
+func exactly(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s takes one argument, %s, and got %d; see %s --help", cmd.CommandPath(), name, len(args),
+				cmd.CommandPath())
+		}
+		return nil
+	}
 }

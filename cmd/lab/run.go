@@ -33,7 +33,7 @@ table, and writes results.json and report.html. It exits 0 whatever the verdicts
 		Example: `  lab run scenarios/orders.yaml
   lab run scenarios/orders.yaml --only ptf,rowtime-asc --seed 7
   lab run scenarios/orders.yaml --json | jq '.strategies[] | {id, lost, residual}'`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("SCENARIO"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.seedGiven = cmd.Flags().Changed("seed")
 			return o.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -62,6 +62,13 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	if o.seedGiven {
 		scenario.Seed = o.seed
 	}
+	folder := o.out
+	if folder == "" {
+		folder = filepath.Join("out", scenario.Name)
+	}
+	if err := writable(folder); err != nil {
+		return err
+	}
 	// A run holds the state of all strategies at once and makes little garbage: half of Go's default headroom will do.
 	debug.SetGCPercent(50)
 	start := time.Now()
@@ -72,10 +79,6 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	progress.clear()
 	if err != nil {
 		return err
-	}
-	folder := o.out
-	if folder == "" {
-		folder = filepath.Join("out", scenario.Name)
 	}
 	data, err := write(folder, result)
 	if err != nil {
@@ -94,7 +97,19 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	return err
 }
 
-// write puts results.json and report.html into a folder, each whole or not at all, and returns the former.
+// writable makes the folder, and finds out before the run whether files can be written to it.
+func writable(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	f, err := os.CreateTemp(folder, ".probe-*")
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// write puts results.json and report.html into a folder, both whole or neither, and returns the former.
 func write(folder string, result *results.Run) ([]byte, error) {
 	data, err := json.MarshalIndent(result, "", " ")
 	if err != nil {
@@ -105,27 +120,37 @@ func write(folder string, result *results.Run) ([]byte, error) {
 	if err := report.HTML(&page, result); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, err
+	var written []string
+	defer func() {
+		for _, path := range written {
+			_ = os.Remove(path) // gone already where all went well
+		}
+	}()
+	for _, content := range [][]byte{data, page.Bytes()} {
+		path, err := writeTemp(folder, content)
+		if path != "" {
+			written = append(written, path)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	if err := replace(filepath.Join(folder, "results.json"), data); err != nil {
-		return nil, err
+	for i, name := range []string{"results.json", "report.html"} {
+		if err := os.Rename(written[i], filepath.Join(folder, name)); err != nil {
+			return nil, err
+		}
 	}
-	return data, replace(filepath.Join(folder, "report.html"), page.Bytes())
+	return data, nil
 }
 
-// replace writes a file under another name and renames it, so that what was there before stays until the new is whole.
-func replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+// writeTemp writes a file under a name of its own.
+func writeTemp(folder string, data []byte) (string, error) {
+	f, err := os.CreateTemp(folder, ".result-*")
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer os.Remove(f.Name())
 	_, err = f.Write(data)
-	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return os.Rename(f.Name(), path)
+	return f.Name(), errors.Join(err, f.Chmod(0o644), f.Close())
 }
 
 // stateFolder holds the state of a run on disk while it runs.

@@ -37,6 +37,23 @@ const (
 // open reports whether a table may have columns that it does not name.
 func (t *table) open() bool { return t.assumed || t.partial }
 
+// changes reports whether a table holds the changes of another: by its connector, its format, or as the recordings' own
+// connector says it.
+func (t *table) changes() bool {
+	connector := t.options["connector"]
+	if connector == "upsert-kafka" || strings.HasSuffix(connector, "-cdc") || t.options["changelog-mode"] == "all" {
+		return true
+	}
+	for _, format := range []string{t.options["format"], t.options["value.format"]} {
+		for _, of := range []string{"debezium", "canal", "maxwell", "ogg", "changelog"} {
+			if strings.HasPrefix(format, of) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // createTable parses a CREATE TABLE from the name on.
 func (p *parser) createTable(lo, hi int) (*table, int) {
 	for p.is(lo, hi, "IF") || p.is(lo, hi, "NOT") || p.is(lo, hi, "EXISTS") {

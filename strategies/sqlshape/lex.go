@@ -24,9 +24,13 @@ type token struct {
 	kind kind
 	text string // without quotes
 	line int
+	at   int // its index
 	// closes is, for an opening bracket, the index of the one that closes it.
 	closes int
 }
+
+// maxName bounds the length of a name.
+const maxName = 256
 
 // is reports whether the token is the keyword or symbol, which is written in capitals.
 func (t token) is(s string) bool {
@@ -52,13 +56,15 @@ func lex(sql string) ([]token, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
-		t.line = line
+		t.line, t.at = line, len(tokens)
 		line += strings.Count(sql[:length], "\n")
 		sql = sql[length:]
 		if t.text == "" && t.kind == symbol {
 			continue // white space or a comment
 		}
 		switch {
+		case t.name() && len(t.text) > maxName:
+			return nil, fmt.Errorf("line %d: %.20s... is longer than any name", line, t.text)
 		case t.is("("):
 			open = append(open, len(tokens))
 		case t.is(")"):

@@ -22,6 +22,8 @@ type query struct {
 	group    [][]token // GROUP BY, or nil
 	order    [][]token
 	rest     string // a clause that no shape has: HAVING, LIMIT, UNION ...
+	// deduplicates says that it, or what it reads, groups or ranks rows, or is the result of a function.
+	deduplicates bool
 }
 
 // item is one expression of a SELECT list.
@@ -38,6 +40,18 @@ type from struct {
 	asOf  bool // FOR SYSTEM_TIME AS OF
 	match bool // MATCH_RECOGNIZE
 	hints []string
+}
+
+// deduplicated reports whether the rows of a source have been grouped or ranked, or come from a function.
+func (s source) deduplicated() bool {
+	switch {
+	case s.query != nil:
+		return s.query.deduplicates || rowNumberItem(s.query) >= 0
+	case s.call != nil:
+		inner, _ := s.call.first()
+		return !windowing(s.call.name) || inner.source.deduplicated()
+	}
+	return false
 }
 
 // source is where rows come from: one of a table, a query or a function.
@@ -163,6 +177,7 @@ func (p *parser) query(lo, hi, depth int) (*query, error) {
 		}
 		q.distinct = q.distinct || p.is(lo, hi, "DISTINCT")
 	}
+	q.deduplicates = q.distinct
 	end := p.find(lo, hi, clauses...)
 	for _, part := range p.list(lo, end) {
 		q.items = append(q.items, newItem(part))
@@ -187,6 +202,7 @@ func (p *parser) query(lo, hi, depth int) (*query, error) {
 			q.where = p.tokens[start:end]
 		case "GROUP":
 			q.group = p.list(start, end)
+			q.deduplicates = true
 		case "ORDER":
 			q.order = p.list(start, end)
 		case "UNION", "EXCEPT", "INTERSECT", "MINUS":
@@ -238,10 +254,9 @@ func newItem(expr []token) item {
 	switch {
 	case n >= 3 && expr[n-2].is("AS") && expr[n-1].name():
 		return item{expr[:n-2], expr[n-1].text}
-	case n >= 2 && expr[n-1].name() && !expr[n-1].is("END") && !expr[n-2].is("."):
-		if before := expr[n-2]; before.kind != word || !slices.ContainsFunc([]string{"AND", "OR", "NOT", "IS"}, before.is) {
-			return item{expr[:n-1], expr[n-1].text}
-		}
+	case n >= 2 && expr[n-1].name() && !expr[n-1].is("END") && (expr[n-2].kind != symbol || expr[n-2].is(")")) &&
+		!expr[n-2].is("IS") && !expr[n-2].is("NOT"):
+		return item{expr[:n-1], expr[n-1].text}
 	}
 	return item{expr, column(expr)}
 }
@@ -275,6 +290,7 @@ func (p *parser) from(q *query, lo, hi, depth int) error {
 			lo = end
 		}
 		q.from = append(q.from, f)
+		q.deduplicates = q.deduplicates || f.deduplicated()
 		if lo >= hi {
 			return nil
 		}
