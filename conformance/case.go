@@ -189,7 +189,7 @@ func (d Diff) Title() string {
 	return fmt.Sprintf("step %d: %s", d.Step+1, d.What)
 }
 
-// WantLines is the recording's side, GotLines the lab's.
+// WantLines is the recording's side.
 func (d Diff) WantLines() []string { return splitLines(d.Want) }
 
 // GotLines is the lab's side.

@@ -41,6 +41,7 @@ var ids = map[string]recorded{
 	"rowtime-desc-rn":           {strategy: "rowtime-desc", rowNumber: true},
 	"rowtime-desc-to-changelog": {strategy: "rowtime-desc", toChangelog: true},
 
+	"pass-through":        {strategy: "pass-through"},
 	"changelog-normalize": {strategy: "changelog-normalize", params: params{"events_duplicate": "false"}},
 
 	"proctime-asc":  {strategy: "proctime-asc"},

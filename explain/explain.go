@@ -1,9 +1,12 @@
 // Package explain makes the page of one strategy: the code to deploy, what the planner makes of it, who accepts its
-// result, and all that is known of it, point by point in the order of "How I Review Flink SQL Solutions", each with the
+// result, and all that is known of it, point by point in the order of "How I Review Flink SQL Solutions", each
+// with the
 // recorded case that shows it.
 package explain
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"deduplab/strategies"
@@ -96,33 +99,37 @@ type Fact struct {
 var Orders = sqlshape.Orders
 
 // Complete adds an example for each parameter that a strategy requires and that is not given: the last column that is
-// neither key nor event time.
-func Complete(s *strategies.Strategy, given map[string]string, schema stream.Schema) map[string]string {
+// neither key nor event time. It returns the names of those parameters too, for [Page.Example].
+func Complete(s *strategies.Strategy, given map[string]string, schema stream.Schema) (all map[string]string,
+	examples []string) {
 	example := ""
 	for i, c := range schema.Columns {
-		if i != schema.Event && !isKey(schema, i) {
+		if i != schema.Event && !slices.Contains(schema.Key, i) {
 			example = c.Name
 		}
 	}
-	all := map[string]string{}
-	for name, value := range given {
-		all[name] = value
-	}
+	all = map[string]string{}
+	maps.Copy(all, given)
 	for _, p := range s.Params {
-		if _, ok := all[p.Name]; !ok && p.Default == "" && p.NamesColumns() {
-			all[p.Name] = example
+		if _, ok := all[p.Name]; ok || p.Default != "" || !p.NamesColumns() {
+			continue
 		}
+		all[p.Name] = example
+		if p.Kind == strategies.Order {
+			all[p.Name] += " asc"
+		}
+		examples = append(examples, p.Name)
 	}
-	return all
+	return all, examples
 }
 
-func isKey(schema stream.Schema, column int) bool {
-	for _, k := range schema.Key {
-		if k == column {
-			return true
+// Example marks parameters whose values were made up.
+func (p *Page) Example(names []string) {
+	for i := range p.Params {
+		if slices.Contains(names, p.Params[i].Name) {
+			p.Params[i].About += " (an example)"
 		}
 	}
-	return false
 }
 
 // New makes the page of a strategy in a job. The sink of the job is of no account: the page tells of all of them.
@@ -146,7 +153,7 @@ func newPage(s *strategies.Strategy, args strategies.Args, job strategies.Job, p
 		p.Params = append(p.Params, Param{param.Name, args.Text(param.Name), param.About})
 	}
 	if s.Engine == "flink-sql" && plan.Refused == "" {
-		p.Declared, p.Downstream = declared(plan), downstream(plan)
+		p.Declared, p.Downstream = declared(plan), downstream(plan, acceptance(s, job))
 	}
 	for _, topic := range strategies.Topics {
 		t := Topic{Topic: string(topic)}
@@ -203,10 +210,10 @@ var ofTheArticle = []struct {
 }
 
 // downstream asks the planner about every consumer.
-func downstream(plan strategies.Plan) []Downstream {
+func downstream(plan strategies.Plan, source string) []Downstream {
 	var all []Downstream
 	for _, by := range strategies.Consumers {
-		all = append(all, consumed(plan, by))
+		all = append(all, consumed(plan, by, source))
 	}
 	for _, by := range ofTheArticle {
 		d := Downstream{Consumer: by.name, Source: strategies.ArticleOnly}
@@ -223,8 +230,23 @@ func downstream(plan strategies.Plan) []Downstream {
 	return all
 }
 
-func consumed(plan strategies.Plan, by strategies.Consumer) Downstream {
-	d := Downstream{Consumer: consumerNames[by], Source: "flink " + strategies.Acceptance}
+// acceptance names the recording of who takes the result of a strategy, or the rule that was drawn from it for
+// those that are not in it.
+func acceptance(s *strategies.Strategy, job strategies.Job) string {
+	const recording = "flink " + strategies.Acceptance
+	switch s.Name {
+	case "pass-through", "group-by-min", "changelog-normalize":
+		return "rule of " + recording
+	}
+	if job.Input != 0 || job.Version.String() != string(strategies.Flink23) {
+		return "rule of " + recording
+	}
+	return recording
+}
+
+// consumed asks the planner about one consumer.
+func consumed(plan strategies.Plan, by strategies.Consumer, source string) Downstream {
+	d := Downstream{Consumer: consumerNames[by], Source: source}
 	if needsTime(by) && !hasTime(plan) {
 		d.Note, d.Source = "the result has no time column to go by", strategies.NotRecorded
 		return d
@@ -244,6 +266,7 @@ func consumed(plan strategies.Plan, by strategies.Consumer) Downstream {
 	return d
 }
 
+// needsTime reports whether a consumer goes by a time column.
 func needsTime(by strategies.Consumer) bool {
 	switch by {
 	case strategies.IntervalJoin, strategies.WindowAggregate, strategies.MatchRecognize, strategies.TemporalSort,
@@ -253,6 +276,7 @@ func needsTime(by strategies.Consumer) bool {
 	return false
 }
 
+// hasTime reports whether a result has one.
 func hasTime(plan strategies.Plan) bool {
 	switch plan.Output {
 	case strategies.KeyOnly, strategies.KeyAndColumn, strategies.DropEvent:
@@ -297,7 +321,7 @@ func OfQuery(shape sqlshape.Shape) (*Page, error) {
 	p.Code = "" // the reader has it
 	p.Query = &Query{Why: shape.Why, Notes: shape.Notes, Entry: entry(shape)}
 	if shape.Consumer != "" && plan.Refused == "" {
-		d := consumed(plan, shape.Consumer)
+		d := consumed(plan, shape.Consumer, acceptance(s, job))
 		p.Query.Consumer = d.Consumer + ": " + d.Answer()
 	}
 	return p, nil

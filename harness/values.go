@@ -158,8 +158,11 @@ func FormatValue(v stream.Value, column stream.Column) string {
 	return "'" + strings.ReplaceAll(v.Text, "'", "''") + "'"
 }
 
-// year is how far from the epoch a time is still written as a span.
-const year = stream.Time(365 * 24 * time.Hour / time.Millisecond)
+// year is how far from the epoch a time is still written as a span, ages how far it is written as a date.
+const (
+	year = stream.Time(365 * 24 * time.Hour / time.Millisecond)
+	ages = 1900 * year
+)
 
 // momentLayouts are the ways to write a moment, in UTC unless it says otherwise.
 var momentLayouts = []string{"2006-01-02T15:04:05.999Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02"}
@@ -169,6 +172,11 @@ func ParseTime(text string) (stream.Time, error) {
 	for _, layout := range momentLayouts {
 		if t, err := time.Parse(layout, text); err == nil {
 			return stream.Time(t.UnixMilli()), nil
+		}
+	}
+	if ms, ok := strings.CutSuffix(text, "ms"); ok {
+		if t, err := strconv.ParseInt(ms, 10, 64); err == nil {
+			return stream.Time(t), nil
 		}
 	}
 	span, negative := strings.CutPrefix(text, "-")
@@ -184,8 +192,11 @@ func ParseTime(text string) (stream.Time, error) {
 
 // FormatTime spells a moment so that ParseTime reads it back.
 func FormatTime(t stream.Time) string {
-	if t > year || t < -year {
-		return t.String()
+	switch {
+	case t > -year && t < year && t%1000 == 0:
+		return stream.FormatDuration(t)
+	case t > -year && t < year, t < -ages, t > ages:
+		return strconv.FormatInt(int64(t), 10) + "ms" // 9999ms reads better than 9s999ms
 	}
-	return stream.FormatDuration(t)
+	return t.String()
 }

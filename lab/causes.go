@@ -24,7 +24,7 @@ func causeOf(plan strategies.Plan, args strategies.Args, w gen.Workload) func(si
 		return func(sim.Leak) string { return "no_dedup" }
 	}
 	return func(leak sim.Leak) string {
-		if leak.Update {
+		if leak.Update && (plan.ToChangelog || !plan.Changelog.Has(stream.UpdateBefore)) {
 			return "unretracted" // a +U whose -U was not sent leaves the row before it in the result
 		}
 		newKey := w.NewKey(leak.Tag.Origin())

@@ -55,7 +55,7 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		cause := causeOf(plan, e.Args, r.workload)
 		ledger.Cause = func(leak sim.Leak) string {
 			why := cause(leak)
-			if why == "ttl" && seenWithin(r.workload, leak, e.Args.Duration("ttl")) {
+			if why == "ttl" && !leak.Update && seenWithin(r.workload, leak, e.Args.Duration("ttl")) {
 				l.withinTTL++
 			}
 			return why
@@ -149,6 +149,8 @@ func (l *lane) mark(m sim.Mark) {
 			l.sample(m.At)
 		}
 	case sim.EndOfSpan:
+		l.settle()
+		l.ledger.EndSpan()
 		l.measureDisk(m.At)
 	case sim.EndOfInput:
 		l.check()

@@ -14,9 +14,9 @@ import (
 func (r *run) result() *results.Run {
 	s := r.scenario
 	out := &results.Run{
-		Schema: results.Schema, Scenario: s.Name, About: s.About, Seed: s.Seed, Versions: versions(s.Job.Flink),
+		Schema: results.Schema, Scenario: s.Name, About: s.About, Seed: s.Seed, Versions: versions(s.Job.Flink.String()),
 		Job: results.Job{
-			Flink: s.Job.Flink, Parallelism: s.Job.Parallelism, WatermarkDelayMS: int64(s.Job.Watermark.Delay),
+			Flink: s.Job.Flink.String(), Parallelism: s.Job.Parallelism, WatermarkDelayMS: int64(s.Job.Watermark.Delay),
 			WatermarkIntervalMS: int64(s.Job.Watermark.Interval), IdleAfterMS: int64(s.Job.Watermark.IdleAfter),
 			CheckpointIntervalMS: int64(s.Job.Checkpoint.Interval), Delivery: s.Job.Checkpoint.Delivery,
 			Sink: s.Job.Sink.String(), State: s.Job.State, WatermarkPer: s.Job.Watermark.Per, Skew: s.Job.Skew,

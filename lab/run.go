@@ -93,6 +93,7 @@ type entry struct {
 func (r *run) plan() error {
 	job := strategies.Job{
 		Schema: r.workload.Schema(), Sink: r.scenario.Job.Sink, MiniBatch: r.scenario.Job.MiniBatch,
+		Input: r.scenario.Job.Input, Version: r.scenario.Job.Flink,
 		WatermarkDelay: r.scenario.Job.Watermark.Delay,
 	}
 	var ids []string

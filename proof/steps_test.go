@@ -152,7 +152,9 @@ func (c config) with(param, value string) config {
 
 var schema = stream.Schema{
 	Columns: []stream.Column{
-		{Name: "order_id", Type: stream.String}, {Name: "created_at", Type: stream.Timestamp}, {Name: "price", Type: stream.Int},
+		{Name: "order_id", Type: stream.String},
+		{Name: "created_at", Type: stream.Timestamp},
+		{Name: "price", Type: stream.Int},
 	},
 	Key: []int{0}, Event: 1,
 }
@@ -201,6 +203,8 @@ type outcome struct {
 type world struct {
 	parallelism int
 	newTable    func(subtask int, ttl stream.Time) *sim.Table
+	// detours lets the rest of the steps happen, before a restart, to the old task and to another one from the snapshot.
+	detours bool
 }
 
 // run feeds the steps to a strategy and returns what each left behind.
@@ -220,6 +224,7 @@ type runner struct {
 	steps     table
 	watermark stream.Time
 	late      int64 // before the last restart
+	detours   bool
 }
 
 func newRunner(c config, steps []step, w world) *runner {
@@ -228,7 +233,7 @@ func newRunner(c config, steps []step, w world) *runner {
 	if plan.ToChangelog {
 		changes = plan.Input
 	}
-	r := &runner{steps: records, watermark: none, spec: sim.TaskSpec{
+	r := &runner{steps: records, watermark: none, detours: w.detours, spec: sim.TaskSpec{
 		Parallelism: max(1, w.parallelism), Readers: 1, Records: records, New: plan.New, Prepare: plan.Prepare(records),
 		UpdateBefore: changes.Has(stream.UpdateBefore), NewTable: w.newTable, Jump: true,
 	}}
@@ -253,12 +258,26 @@ func (r *runner) step(i int) outcome {
 	}
 	o := r.take()
 	if s.op == restartOp {
-		r.restart(r.task.Snapshot())
+		snapshot, late := r.task.Snapshot(), o.late
+		if r.detours {
+			other := *r
+			other.detours = false
+			other.rest(i + 1)
+			other.restart(snapshot, late)
+			other.rest(i + 1)
+		}
+		r.restart(snapshot, late)
 	}
 	for _, sub := range r.task.Subtasks() {
 		o.live += sub.State.LiveKeys
 	}
 	return o
+}
+
+func (r *runner) rest(from int) {
+	for i := from; i < len(r.steps); i++ {
+		r.step(i)
+	}
 }
 
 func (r *runner) advance(w, at stream.Time) {
@@ -269,12 +288,10 @@ func (r *runner) advance(w, at stream.Time) {
 	}
 }
 
-// restart goes on in a task restored from a snapshot. The source forgets its watermark, too.
-func (r *runner) restart(s *sim.Snapshot) {
-	for _, sub := range r.task.Subtasks() {
-		r.late += sub.LateDropped
-	}
-	r.task, r.watermark = sim.RestoreTask(r.spec, s), none
+// restart goes on in a task restored from a snapshot, with so many rows dropped as late. The source forgets its
+// watermark, too.
+func (r *runner) restart(s *sim.Snapshot, late int64) {
+	r.task, r.watermark, r.late = sim.RestoreTask(r.spec, s), none, late
 }
 
 // take returns what came out since the last call.

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"deduplab/gen"
+	"deduplab/strategies"
 	"deduplab/stream"
 )
 
@@ -157,6 +158,7 @@ func (p *printer) job(j Job) {
 	d := defaultJob()
 	p.section("job")
 	p.orDefault(1, "flink", j.Flink == d.Flink, j.Flink)
+	p.orDefault(1, "input", strategies.InputName(j.Input) == strategies.InputName(d.Input), strategies.InputName(j.Input))
 	p.orDefault(1, "parallelism", j.Parallelism == d.Parallelism, j.Parallelism)
 	p.open(1, "watermark")
 	p.orDefault(2, "delay", j.Watermark.Delay == d.Watermark.Delay, dur(j.Watermark.Delay))

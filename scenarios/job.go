@@ -5,13 +5,15 @@ import (
 	"math"
 
 	"deduplab/strategies"
+	"deduplab/stream"
 	"deduplab/yml"
 )
 
 // defaultJob is a job in which nothing has been set.
 func defaultJob() Job {
 	return Job{
-		Flink:       "2.3",
+		Flink:       strategies.Flink23,
+		Input:       stream.InsertOnly,
 		Parallelism: 1,
 		Watermark:   Watermark{Interval: 200, Per: "partition"},
 		Checkpoint:  Checkpoint{Delivery: "at-least-once"},
@@ -24,7 +26,8 @@ func defaultJob() Job {
 func (l *loader) job(n *yml.Node) {
 	j := &l.scenario.Job
 	l.Object(n,
-		yml.May("flink", yml.Value(l.Reader, &j.Flink, yml.OneOf("2.3"))),
+		yml.May("flink", yml.Value(l.Reader, &j.Flink, strategies.ParseVersion)),
+		yml.May("input", yml.Value(l.Reader, &j.Input, strategies.ParseInput)),
 		yml.May("parallelism", yml.Bare(l.Reader, &j.Parallelism, yml.Whole(1, 1024))),
 		yml.May("watermark", func(n *yml.Node) {
 			l.Object(n,

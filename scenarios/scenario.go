@@ -53,7 +53,8 @@ type Trace struct {
 
 // Job is what every strategy runs in.
 type Job struct {
-	Flink       string // the version whose rules hold
+	Flink       strategies.Version   // whose rules hold
+	Input       stream.ChangelogMode // what the source declares: inserts only, or strategies.AllChanges
 	Parallelism int
 	Watermark   Watermark
 	Checkpoint  Checkpoint

@@ -9,6 +9,7 @@ import (
 
 	"deduplab/harness"
 	"deduplab/scenarios"
+	"deduplab/strategies"
 	"deduplab/stream"
 	"deduplab/yml"
 )
@@ -54,7 +55,6 @@ type loader struct {
 func (l *loader) test(n *yml.Node) {
 	t := &Test{File: l.file.Path, Line: n.At.Line}
 	l.current, l.schema, l.last, l.known = t, harness.Orders(), 0, false
-	t.config.Schema = &l.schema
 	t.config.Readers = 1
 	if name := n.Get("name"); name != nil && name.Kind == yml.Scalar {
 		n.Name = fmt.Sprintf("the test %q", name.Text)
@@ -77,6 +77,8 @@ func (l *loader) test(n *yml.Node) {
 	if slices.ContainsFunc(l.file.Tests, func(other *Test) bool { return other.Name == t.Name }) && t.Name != "" {
 		l.Add(n.Get("name").At, "there are two tests of this name")
 	}
+	schema := l.schema
+	t.config.Schema = &schema
 	if strategy != nil {
 		l.strategy(strategy)
 	}
@@ -170,6 +172,8 @@ func (l *loader) job(n *yml.Node) {
 	c := &l.current.config
 	sensitive := true
 	l.Object(n,
+		yml.May("flink", yml.Value(l.Reader, &c.Job.Version, strategies.ParseVersion)),
+		yml.May("input", yml.Value(l.Reader, &c.Job.Input, strategies.ParseInput)),
 		yml.May("sink", yml.Value(l.Reader, &c.Job.Sink, scenarios.Sink)),
 		yml.May("mini_batch", func(n *yml.Node) {
 			l.Object(n,

@@ -78,8 +78,10 @@ type edit struct {
 	text     string
 }
 
-// widest is how long a line may become.
-const widest = 120
+const (
+	widest    = 120 // how long a line may become
+	maxListed = 50  // of more rows only the number is written
+)
 
 // edit turns a correction into an edit.
 func (t *text) edit(c correction) edit {
@@ -103,6 +105,9 @@ func (t *text) edit(c correction) edit {
 
 // inLine writes a list of rows in one line.
 func inLine(c correction) string {
+	if len(c.text) > maxListed {
+		return fmt.Sprintf("%s: %d", c.field, len(c.text))
+	}
 	rows := make([]string, len(c.text))
 	for i, row := range c.text {
 		rows[i] = quote(row)
@@ -112,7 +117,8 @@ func inLine(c correction) string {
 
 // spread writes a list of rows in one line if it is short, else a row a line.
 func spread(c correction, indent int) string {
-	if line := inLine(c); len(c.text) < 2 && indent+utf8.RuneCountInString(line) <= widest {
+	line := inLine(c)
+	if len(c.text) > maxListed || len(c.text) < 2 && indent+utf8.RuneCountInString(line) <= widest {
 		return line
 	}
 	lines := c.field + ":"

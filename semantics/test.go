@@ -10,6 +10,8 @@
 //	    key: id                             # default: the first column
 //	    event_time: ts                      # default: the first TIMESTAMP
 //	    job:
+//	      flink: 2.3                        # the version whose rules hold, as in a scenario
+//	      input: append                     # or changelog: what the source declares to send
 //	      sink: retract                     # or append, upsert
 //	      mini_batch: {latency: 5s, size: 100, compact: false}
 //	      insert_update_after_sensitive: true
@@ -384,4 +386,3 @@ func (r *runner) compareState(s *step, name string, state harness.State) {
 		r.fail(s.state.NameAt.Line, name, "state", want, got)
 	}
 }
-

@@ -7,8 +7,7 @@ import "deduplab/stream"
 type Change struct {
 	Tag stream.Tag  // the row it concerns
 	At  stream.Time // processing time
-	// Since is when the change before this one of the same result row went out (of an update), or when the row began to
-	// wait if it was the first of its event (of a Release); NullTime where unknown.
+	// Since, of a Release, is when the row began to wait if it was the first of its event, else NullTime.
 	Since stream.Time
 	// Old is the row that an update takes the place of.
 	Old stream.Tag
@@ -18,7 +17,7 @@ type Change struct {
 	Kind  stream.Kind // of Emit, Release and Again
 	To    Disposition // of Drop and DropHeld
 	First bool        // of Emit: the row is the first of its event
-	Lone  bool        // of Emit: its event has no other row
+	Lone  bool        // of Emit and Release: its event has no other row; false where that is not known
 	// Behind, of a late row: its partition has been idle and has not caught up yet.
 	Behind bool
 }
@@ -44,6 +43,7 @@ type Ctx struct {
 	now       stream.Time
 	watermark stream.Time
 
+	shared       *any // of the task
 	readers      int
 	checkpoints  stream.Time // the interval, 0 if unknown
 	updateBefore bool        // the consumer wants -U
@@ -78,6 +78,15 @@ func (c *Ctx) NewTable(ttl stream.Time) *Table {
 // Readers is the number of source readers.
 func (c *Ctx) Readers() int { return c.readers }
 
+// Shared returns what make made when the first subtask of the task asked: what Flink keeps not in the keyed operator but
+// at the source, in front of the shuffle.
+func (c *Ctx) Shared(make func() any) any {
+	if *c.shared == nil {
+		*c.shared = make()
+	}
+	return *c.shared
+}
+
 // CheckpointInterval is the time from one checkpoint to the next; 0 if it is not known, or there are none.
 func (c *Ctx) CheckpointInterval() stream.Time { return c.checkpoints }
 
@@ -95,26 +104,26 @@ func (c *Ctx) UpdateBefore() bool { return c.updateBefore }
 
 // Emit sends the row being handled; its disposition is Emitted.
 func (c *Ctx) Emit(k stream.Kind, row *stream.Row) {
-	c.changes = append(c.changes, Change{Tag: row.Tag, At: row.Arrival, Since: stream.NullTime, Op: OpEmit, Kind: k,
+	c.changes = append(c.changes, Change{Tag: row.Tag, At: row.Arrival, Op: OpEmit, Kind: k,
 		First: row.First, Lone: row.Lone})
 	c.keys = append(c.keys, row.Key)
 }
 
-// Update sends the row being handled in place of old, which went out at since: -U of old if the consumer wants it, then
+// Update sends the row being handled in place of old, which went out before: -U of old if the consumer wants it, then
 // +U of the row.
-func (c *Ctx) Update(old stream.Tag, since stream.Time, row *stream.Row) {
+func (c *Ctx) Update(old stream.Tag, row *stream.Row) {
 	if c.updateBefore {
-		c.Again(stream.UpdateBefore, row.Key, old, since, row.Arrival)
+		c.Again(stream.UpdateBefore, row.Key, old, row.Arrival)
 	}
-	c.changes = append(c.changes, Change{Tag: row.Tag, At: row.Arrival, Since: since, Old: old, Op: OpEmit,
+	c.changes = append(c.changes, Change{Tag: row.Tag, At: row.Arrival, Old: old, Op: OpEmit,
 		Kind: stream.UpdateAfter, First: row.First})
 	c.keys = append(c.keys, row.Key)
 }
 
-// Again sends a change about a row that came before: one that went out at since is taken back by -U or -D or kept alive
+// Again sends a change about a row that came before: one that went out is taken back by -U or -D or kept alive
 // by a +U, and one that was dropped goes out after all, since what was better has been taken back.
-func (c *Ctx) Again(k stream.Kind, key stream.Key, tag stream.Tag, since, at stream.Time) {
-	c.changes = append(c.changes, Change{Tag: tag, At: at, Since: since, Op: OpAgain, Kind: k})
+func (c *Ctx) Again(k stream.Kind, key stream.Key, tag stream.Tag, at stream.Time) {
+	c.changes = append(c.changes, Change{Tag: tag, At: at, Op: OpAgain, Kind: k})
 	c.keys = append(c.keys, key)
 }
 
@@ -141,10 +150,24 @@ func (c *Ctx) Hold(row *stream.Row) {
 	c.keys = append(c.keys, row.Key)
 }
 
-// Release sends a row that had been held, now. Since is its arrival if it was the first row of its event, else
-// NullTime.
-func (c *Ctx) Release(k stream.Kind, key stream.Key, tag stream.Tag, since stream.Time) {
-	c.ReleaseAt(c.now, k, key, tag, since)
+// Wait is what the ledger needs to know of a row that was held.
+type Wait struct {
+	Since stream.Time // its arrival if it was the first row of its event, else NullTime
+	Lone  bool        // its event has no other row
+}
+
+// WaitOf is the wait of a row that begins to be held.
+func WaitOf(row *stream.Row) Wait {
+	w := Wait{Since: stream.NullTime, Lone: row.Lone}
+	if row.First {
+		w.Since = row.Arrival
+	}
+	return w
+}
+
+// Release sends a row that had been held, now.
+func (c *Ctx) Release(k stream.Kind, key stream.Key, tag stream.Tag, w Wait) {
+	c.ReleaseAt(c.now, k, key, tag, w)
 }
 
 // ReleaseParts sends a row that had been held and is composed of several: each column comes from the row of the part at

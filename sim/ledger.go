@@ -51,8 +51,9 @@ type Leak struct {
 // of all rows follow at the end.
 type Ledger struct {
 	spec   LedgerSpec
-	end    stream.Time // latency is measured until then
 	events []fate
+
+	draining bool // the span is over
 
 	rows         int64
 	dispositions [dispositions]int64
@@ -66,9 +67,11 @@ type Ledger struct {
 	leaks        map[string]int64
 	leakCauses   map[uint64][]string // of events whose rows can be taken back
 	ever         int64               // events that ever went out
-	table        map[stream.Key]stream.Tag
+	table        *Table              // of an upsert sink: the row of each key
 
 	wait, settle, commit Histogram
+	// settled holds, of events that can change again, the settle that is counted for them if it is not 0.
+	settled map[uint64]stream.Time
 
 	digest   Digest
 	examples examples
@@ -96,18 +99,17 @@ const (
 	lostFiltered         // let through by no branch
 	lostLate
 	lostLateAfterIdle
-	lostDiverted // not lost: in a side output
+	lostDiverted // not lost: in a dead letter queue
 )
 
 // NewLedger opens a ledger.
 func NewLedger(spec LedgerSpec) *Ledger {
-	_, to := spec.Workload.Span()
 	l := &Ledger{
-		spec: spec, end: to, present: map[uint64]int64{}, leaks: map[string]int64{}, leakCauses: map[uint64][]string{},
+		spec: spec, settled: map[uint64]stream.Time{}, present: map[uint64]int64{}, leaks: map[string]int64{}, leakCauses: map[uint64][]string{},
 		examples: examples{},
 	}
 	if spec.Sink == UpsertSink {
-		l.table = map[stream.Key]stream.Tag{}
+		l.table = NewTable(TableSpec{})
 	}
 	if spec.Digest {
 		l.digest = Digest{Table: make([]uint64, buckets), Order: make([]uint64, buckets)}
@@ -152,7 +154,7 @@ func (l *Ledger) at(event uint64) *fate {
 }
 
 var lossOf = [dispositions]loss{
-	Duplicate: lostAsDuplicate, Late: lostLate, Replaced: lostReplaced, Diverted: lostDiverted, Filtered: lostFiltered,
+	Duplicate: lostAsDuplicate, Aside: lostAsDuplicate, Late: lostLate, Replaced: lostReplaced, Diverted: lostDiverted, Filtered: lostFiltered,
 }
 
 // keepOut notes what kept a row out, for the case that nothing of its event gets through.
@@ -170,7 +172,7 @@ func (l *Ledger) keepOut(c *Change) {
 		l.examples.keep(exampleLate, c)
 	case Diverted:
 		l.examples.keep(exampleDiverted, c)
-	case Duplicate:
+	case Duplicate, Aside:
 		if *f&inResult == 0 {
 			l.examples.keep(exampleSwallowed, c)
 		}
@@ -191,10 +193,10 @@ func (l *Ledger) out(c *Change, key stream.Key, parts []stream.Tag) {
 		*f |= everOut
 		l.ever++
 		l.measureWait(c, event)
-	} else if c.Kind == stream.UpdateAfter {
+	} else {
 		l.measureSettle(c, event)
 	}
-	if l.spec.CommitEvery > 0 && c.At <= l.end {
+	if l.spec.CommitEvery > 0 && !l.draining {
 		l.commit.Add(commitAt(c.At, l.spec.CommitEvery) - c.At)
 	}
 	content := l.content(c.Tag, key, parts)
@@ -272,7 +274,7 @@ candidates:
 
 // measureWait counts the time from the first arrival of an event to its first emission.
 func (l *Ledger) measureWait(c *Change, event uint64) {
-	if c.At > l.end {
+	if l.draining {
 		return
 	}
 	wait := stream.Time(0)
@@ -288,21 +290,26 @@ func (l *Ledger) measureWait(c *Change, event uint64) {
 	}
 	l.wait.Add(wait)
 	l.settle.Add(wait)
+	if wait > 0 && !c.Lone {
+		l.settled[event] = wait
+	}
 }
 
-// measureSettle moves an event's row from its last change to this one.
+// measureSettle moves an event from its last change to this one.
 func (l *Ledger) measureSettle(c *Change, event uint64) {
-	if c.At > l.end {
+	if l.draining {
 		return
 	}
-	since := c.Since
-	if since == stream.NullTime {
-		return
+	before, now := l.settled[event], c.At-l.spec.Workload.FirstArrival(event)
+	if now != before {
+		l.settle.AddN(before, -1)
+		l.settle.Add(now)
+		l.settled[event] = now
 	}
-	first := l.spec.Workload.FirstArrival(event)
-	l.settle.AddN(since-first, -1)
-	l.settle.Add(c.At - first)
 }
+
+// EndSpan tells that the last original is due. What follows is the drain, which latency leaves out.
+func (l *Ledger) EndSpan() { l.draining = true }
 
 // add puts a row into the result.
 func (l *Ledger) add(c *Change, key stream.Key, content uint64) {
@@ -394,16 +401,16 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64) {
 
 // upsert replaces the row of a key.
 func (l *Ledger) upsert(c *Change, key stream.Key) {
-	old, ok := l.table[key]
 	if c.Kind == stream.UpdateBefore {
 		return
 	}
-	if ok {
-		l.remove(old, key, l.content(old, key, nil))
-		delete(l.table, key)
+	if old := l.table.Get(key, c.At); old != nil {
+		tag := old.Tag
+		l.remove(tag, key, l.content(tag, key, nil))
+		l.table.Delete(key)
 	}
 	if c.Kind != stream.Delete {
-		l.table[key] = c.Tag
+		l.table.Put(key, c.At, 0, c.Tag, 0)
 		l.add(c, key, l.content(c.Tag, key, nil))
 	}
 }
@@ -434,13 +441,19 @@ func (e InternalError) Error() string { return "internal error: " + string(e) }
 func (l *Ledger) Result(s *results.Strategy) {
 	f := results.Fates{
 		Kept: l.kept, Leaked: l.leaked, Replaced: l.replaced + l.dispositions[Replaced],
-		Suppressed: l.dispositions[Duplicate], LateCopy: l.dispositions[Late], Diverted: l.dispositions[Diverted],
+		Suppressed: l.dispositions[Duplicate], LateCopy: l.dispositions[Late], Diverted: l.dispositions[Diverted] + l.dispositions[Aside],
 		Pending: l.dispositions[Held],
 	}
 	losses := map[string]int64{}
 	lose := func(cause string) { losses[cause]++ }
 	for _, e := range l.events {
-		if e&inResult != 0 {
+		switch {
+		case e&inResult != 0:
+			continue
+		case e&everOut != 0: // it went out, and another event's row took its place
+			f.Swallowed++
+			f.Replaced--
+			lose("key_merge")
 			continue
 		}
 		switch loss(e >> lossShift) {
@@ -454,7 +467,11 @@ func (l *Ledger) Result(s *results.Strategy) {
 			lose("late_after_idle")
 		case lostAsDuplicate:
 			f.Swallowed++
-			f.Suppressed--
+			if l.dispositions[Aside] > 0 {
+				f.Diverted--
+			} else {
+				f.Suppressed--
+			}
 			lose("key_merge")
 		case lostReplaced:
 			f.Swallowed++
@@ -463,12 +480,6 @@ func (l *Ledger) Result(s *results.Strategy) {
 		case lostFiltered:
 			f.LateFirst++
 			lose("null_watermark")
-		case noLoss:
-			if e&everOut != 0 { // went out, and another event's row took its place
-				f.Swallowed++
-				f.Replaced--
-				lose("key_merge")
-			}
 		}
 	}
 	f.LateCopy += l.dispositions[Filtered] - losses["null_watermark"]

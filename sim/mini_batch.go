@@ -17,18 +17,18 @@ func (c *Ctx) ServiceTimer(at stream.Time) {
 }
 
 // ReleaseAt is Release at the arrival of a row being handled, which ended the wait.
-func (c *Ctx) ReleaseAt(at stream.Time, k stream.Kind, key stream.Key, tag stream.Tag, since stream.Time) {
-	c.changes = append(c.changes, Change{Tag: tag, At: at, Since: since, Op: OpRelease, Kind: k})
+func (c *Ctx) ReleaseAt(at stream.Time, k stream.Kind, key stream.Key, tag stream.Tag, w Wait) {
+	c.changes = append(c.changes, Change{Tag: tag, At: at, Since: w.Since, Lone: w.Lone, Op: OpRelease, Kind: k})
 	c.keys = append(c.keys, key)
 }
 
-// ReleaseUpdate sends a row that had been held in place of old, which went out at since: -U of old if the consumer
+// ReleaseUpdate sends a row that had been held in place of old, which went out before: -U of old if the consumer
 // wants it, then +U of the row.
-func (c *Ctx) ReleaseUpdate(at stream.Time, key stream.Key, old stream.Tag, since stream.Time, tag stream.Tag) {
+func (c *Ctx) ReleaseUpdate(at stream.Time, key stream.Key, old, tag stream.Tag) {
 	if c.updateBefore {
-		c.Again(stream.UpdateBefore, key, old, since, at)
+		c.Again(stream.UpdateBefore, key, old, at)
 	}
-	c.changes = append(c.changes, Change{Tag: tag, At: at, Since: since, Old: old, Op: OpRelease,
+	c.changes = append(c.changes, Change{Tag: tag, At: at, Old: old, Op: OpRelease,
 		Kind: stream.UpdateAfter})
 	c.keys = append(c.keys, key)
 }

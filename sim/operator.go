@@ -79,7 +79,8 @@ const (
 	Duplicate              // dropped as a copy
 	Late                   // dropped behind the watermark, counted by numLateRecordsDropped
 	Replaced               // had been held, and a better row took its place before it went out
-	Diverted               // sent to a side output or dead letter queue
+	Aside                  // sent to a side output as a copy
+	Diverted               // sent to a dead letter queue
 	Filtered               // let through by no branch of a query
 	Retraction             // a -U or -D of the input: it takes back a row that came before, if that is known
 	Held                   // waits in the operator

@@ -29,6 +29,7 @@ type Task struct {
 	spec     TaskSpec
 	subtasks []subtask
 	prepared stream.Row
+	shared   any // see Ctx.Shared
 }
 
 // subtask is one parallel instance. Rows wait in run until it is full or something else happens.
@@ -49,6 +50,7 @@ func NewTask(spec TaskSpec) *Task {
 		s := &t.subtasks[i]
 		s.run = make([]stream.Row, 0, maxRun)
 		s.ctx = Ctx{
+			shared:  &t.shared,
 			Records: spec.Records, now: stream.MinTime, watermark: stream.MinTime, readers: spec.Readers,
 			updateBefore: spec.UpdateBefore, checkpoints: spec.CheckpointInterval,
 		}

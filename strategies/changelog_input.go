@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"fmt"
+	"strings"
 
 	"deduplab/sim"
 	"deduplab/stream"
@@ -9,6 +10,27 @@ import (
 
 // AllChanges is the mode of a source that sends inserts, updates and deletes, as a table of a database's changes.
 var AllChanges = stream.Mode(stream.Insert, stream.UpdateBefore, stream.UpdateAfter, stream.Delete)
+
+var inputs = []string{"append", "changelog"}
+
+// ParseInput reads how scenarios name the changes that a source sends: append or changelog.
+func ParseInput(s string) (stream.ChangelogMode, error) {
+	switch s {
+	case inputs[0]:
+		return stream.InsertOnly, nil
+	case inputs[1]:
+		return AllChanges, nil
+	}
+	return 0, fmt.Errorf("%q is not one of %s%s", s, strings.Join(inputs, ", "), stream.DidYouMean(s, inputs))
+}
+
+// InputName is what ParseInput reads.
+func InputName(m stream.ChangelogMode) string {
+	if (Job{Input: m}).changelog() {
+		return inputs[1]
+	}
+	return inputs[0]
+}
 
 // inputMode is the mode that the source declares.
 func (j Job) inputMode() stream.ChangelogMode {

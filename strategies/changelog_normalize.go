@@ -84,7 +84,7 @@ func (o *normalize) Rows(c *sim.Ctx, rows []stream.Row) {
 		switch {
 		case row.Kind == stream.Delete:
 			if before != nil {
-				c.Again(stream.Delete, row.Key, before.Tag, before.Written(), row.Arrival)
+				c.Again(stream.Delete, row.Key, before.Tag, row.Arrival)
 				last.Delete(i)
 			}
 			c.Drop(row, sim.Retraction)
@@ -95,7 +95,7 @@ func (o *normalize) Rows(c *sim.Ctx, rows []stream.Row) {
 			c.Drop(row, sim.Duplicate)
 			continue
 		default:
-			c.Update(before.Tag, before.Written(), row)
+			c.Update(before.Tag, row)
 		}
 		last.Put(i, content, row.Tag, 0)
 	}
@@ -146,18 +146,18 @@ func (o *normalizeBatch) finish(c *sim.Ctx, at stream.Time) {
 		switch {
 		case row.deletes:
 			if before != nil {
-				c.Again(stream.Delete, row.key, before.Tag, before.Written(), at)
+				c.Again(stream.Delete, row.key, before.Tag, at)
 				o.state.Delete(row.key)
 			}
 			c.DropHeld(row.key, row.tag, sim.Retraction, at)
 			return
 		case before == nil:
-			c.ReleaseAt(at, stream.Insert, row.key, row.tag, row.since)
+			c.ReleaseAt(at, stream.Insert, row.key, row.tag, row.wait)
 		case o.repeats(before, content):
 			c.DropHeld(row.key, row.tag, sim.Duplicate, at)
 			return
 		default:
-			c.ReleaseUpdate(at, row.key, before.Tag, before.Written(), row.tag)
+			c.ReleaseUpdate(at, row.key, before.Tag, row.tag)
 		}
 		o.state.Put(row.key, at, content, row.tag, 0)
 	})
@@ -169,15 +169,20 @@ func (o *normalizeBatch) State(c *sim.Ctx) sim.State {
 
 // changelogNormalizeFacts is what is known of the strategy.
 var changelogNormalizeFacts = slices.Concat([]Fact{
-	{TopicState, "the last row of each key, whole", NotRecorded},
-	{TopicState, "each insert or update restarts the TTL", NotRecorded},
+	{TopicState, "the last row of each key, whole", "flink-extra/changelog/normalize"},
+	{TopicState, "each insert or update restarts the TTL", "flink-extra/changelog/normalize-ttl"},
 	confluentTTL,
 	{TopicChangelog, "over a source of changes declared [I,UB,UA,D]: a repeated row is suppressed, a second delete " +
-		"ignored, and -U comes from state (FLINK-19795)", NotRecorded},
+		"ignored, and -U comes from state (FLINK-19795)", "flink-extra/changelog/normalize"},
+	{TopicChangelog, "unless table.exec.source.cdc-events-duplicate is true a source of -U and +U is believed, and nothing " +
+		"is removed", "flink-extra/changelog/primary-key-believed"},
 	{TopicChangelog, "a source of inserts is not normalised: every row goes through", NotRecorded},
-	{TopicChangelog, "with a TTL a repeated row goes out as -U/+U, to keep state downstream alive", NotRecorded},
-	{TopicLate, "no lateness test", NotRecorded},
-	{TopicLatency, "at once", NotRecorded},
+	{TopicChangelog, "with a TTL a repeated row goes out as -U/+U, to keep state downstream alive",
+		"flink-extra/changelog/normalize-ttl"},
+	{TopicLate, "no lateness test", "flink-extra/changelog/normalize"},
+	{TopicLatency, "at once", "flink-extra/changelog/normalize"},
+	{TopicLatency, "with mini-batch when the clock reaches a multiple of the interval, the last change of a key alone",
+		"flink-extra/changelog/normalize-mini-batch"},
 	commitLatency,
 	{TopicDeterminism, "processing time: closed but for the TTL; changes of a key must come in their order", NotRecorded},
 	{TopicDeterminism, "watermarks: closed; they are not asked", NotRecorded},

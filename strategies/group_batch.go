@@ -38,9 +38,9 @@ func (o *batchAggregate) finish(c *sim.Ctx, at stream.Time) {
 		switch {
 		case before == nil:
 			o.state.Put(row.key, at, 0, row.tag, 0)
-			c.ReleaseAt(at, stream.Insert, row.key, row.tag, row.since)
+			c.ReleaseAt(at, stream.Insert, row.key, row.tag, row.wait)
 		case o.replaces.does(c.Records, before.Tag, row.tag):
-			c.ReleaseUpdate(at, row.key, before.Tag, before.Written(), row.tag)
+			c.ReleaseUpdate(at, row.key, before.Tag, row.tag)
 			o.state.Put(row.key, at, 0, row.tag, 0)
 		default:
 			c.DropHeld(row.key, row.tag, sim.Duplicate, at)

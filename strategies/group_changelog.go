@@ -13,22 +13,14 @@ import (
 // changelog/distinct-key, changelog/group-by-min.
 type changelogGroup struct {
 	sim.Base
-	ttl    stream.Time
-	column int // of MIN; -1: none
-	kind   stream.Type
-	groups map[stream.Key]*countedGroup
-	swept  int
+	state    *sim.Table // the count, and the row that stands for the group
+	ttl      stream.Time
+	column   int // of MIN; -1: none
+	kind     stream.Type
+	minimums map[stream.Key]*minRetract
+	swept    int // minimums after the last sweep
 
 	entryBytes int
-}
-
-// countedGroup is the state of one group.
-type countedGroup struct {
-	rows    int // COUNT_RETRACT
-	stands  stream.Tag
-	since   stream.Time
-	written stream.Time
-	minimum minRetract
 }
 
 // minRetract is Flink's MinWithRetractAggFunction: the values with how often each is there, which may fall below 0.
@@ -45,8 +37,9 @@ type valueCount struct {
 	tag stream.Tag
 }
 
-func newChangelogGroup(ttl stream.Time, column, entryBytes int, schema stream.Schema) *changelogGroup {
-	o := &changelogGroup{ttl: ttl, column: column, groups: map[stream.Key]*countedGroup{}, entryBytes: entryBytes + 8}
+func newChangelogGroup(c *sim.Ctx, ttl stream.Time, column, entryBytes int, schema stream.Schema) *changelogGroup {
+	o := &changelogGroup{state: c.NewTable(ttl), ttl: ttl, column: column, minimums: map[stream.Key]*minRetract{},
+		entryBytes: entryBytes + ttlBytes(ttl) + 8}
 	if column >= 0 {
 		o.kind = schema.Columns[column].Type
 	}
@@ -54,77 +47,89 @@ func newChangelogGroup(ttl stream.Time, column, entryBytes int, schema stream.Sc
 }
 
 func (o *changelogGroup) Rows(c *sim.Ctx, rows []stream.Row) {
+	known := o.state.Probe(rows)
 	for i := range rows {
-		o.row(c, &rows[i])
+		row := &rows[i]
+		retracts := row.Kind == stream.UpdateBefore || row.Kind == stream.Delete
+		group := known.Get(i)
+		if group == nil {
+			if retracts {
+				c.Drop(row, sim.Retraction)
+				continue
+			}
+			delete(o.minimums, row.Key) // of a group that expired
+			o.aggregate(c.Records, row, false)
+			c.Emit(stream.Insert, row)
+			known.Put(i, 1, row.Tag, 0)
+			continue
+		}
+		before, count := group.Tag, group.Value+1
+		if retracts {
+			count -= 2
+		}
+		now, changed := before, false
+		if o.column >= 0 {
+			now, changed = o.aggregate(c.Records, row, retracts)
+		}
+		if count == 0 {
+			c.Again(stream.Delete, row.Key, before, row.Arrival)
+			c.Drop(row, sim.Retraction)
+			known.Delete(i)
+			delete(o.minimums, row.Key)
+			continue
+		}
+		if !changed {
+			now = before
+		}
+		o.update(c, row, before, now, changed || o.ttl > 0)
+		known.Put(i, count, now, 0)
 	}
 }
 
-func (o *changelogGroup) row(c *sim.Ctx, row *stream.Row) {
-	retracts := row.Kind == stream.UpdateBefore || row.Kind == stream.Delete
-	g := o.load(row.Key, row.Arrival)
-	if g == nil && retracts {
-		c.Drop(row, sim.Retraction)
+// update settles a row of a group that goes on. With a TTL what stands is sent once more though nothing changes.
+func (o *changelogGroup) update(c *sim.Ctx, row *stream.Row, before, now stream.Tag,
+	sends bool) {
+	if sends && now == row.Tag {
+		c.Update(before, row)
 		return
 	}
-	first := g == nil
-	if first {
-		g = &countedGroup{stands: row.Tag, since: row.Arrival,
-			minimum: minRetract{values: map[stream.Value]valueCount{}, min: stream.Value{Null: true}}}
-		o.groups[row.Key] = g
+	if sends && c.UpdateBefore() {
+		c.Again(stream.UpdateBefore, row.Key, before, row.Arrival)
 	}
-	before := g.minimum.min
-	if retracts {
-		g.rows--
-	} else {
-		g.rows++
+	if sends {
+		c.Again(stream.UpdateAfter, row.Key, now, row.Arrival)
 	}
-	if o.column >= 0 {
-		o.aggregate(c.Records, g, row.Tag, retracts)
-	}
-	g.written = row.Arrival
-	switch {
-	case g.rows == 0:
-		c.Again(stream.Delete, row.Key, g.stands, g.since, row.Arrival)
-		delete(o.groups, row.Key)
-	case first:
-		c.Emit(stream.Insert, row)
-		return
-	case before != g.minimum.min || o.ttl > 0:
-		now := g.stands
-		if o.column >= 0 {
-			now = g.minimum.stands()
-		}
-		old, since := g.stands, g.since
-		g.stands, g.since = now, row.Arrival
-		if now == row.Tag && !retracts {
-			c.Update(old, since, row)
-			return
-		}
-		if c.UpdateBefore() {
-			c.Again(stream.UpdateBefore, row.Key, old, since, row.Arrival)
-		}
-		c.Again(stream.UpdateAfter, row.Key, now, since, row.Arrival)
-	}
-	if retracts {
+	if row.Kind == stream.UpdateBefore || row.Kind == stream.Delete {
 		c.Drop(row, sim.Retraction)
 	} else {
 		c.Drop(row, sim.Duplicate)
 	}
 }
 
-// aggregate takes a row into the minimum or out of it. MIN leaves NULL out.
-func (o *changelogGroup) aggregate(records stream.Records, g *countedGroup, tag stream.Tag, retracts bool) {
-	v, m := records.Record(tag)[o.column], &g.minimum
+// aggregate takes a row into the minimum of its group or out of it. MIN leaves NULL out. It returns a row that holds
+// the minimum, and whether that has changed.
+func (o *changelogGroup) aggregate(records stream.Records, row *stream.Row, retracts bool) (stream.Tag, bool) {
+	if o.column < 0 {
+		return row.Tag, false
+	}
+	m := o.minimums[row.Key]
+	if m == nil {
+		o.sweep(row.Arrival)
+		m = &minRetract{values: map[stream.Value]valueCount{}, min: stream.Value{Null: true}}
+		o.minimums[row.Key] = m
+	}
+	before, v := m.min, records.Record(row.Tag)[o.column]
 	switch {
 	case v.Null:
 		if !retracts {
-			m.nullTag = tag
+			m.nullTag = row.Tag
 		}
 	case retracts:
-		m.retract(v, tag, o.kind)
+		m.retract(v, row.Tag, o.kind)
 	default:
-		m.accumulate(v, tag, o.kind)
+		m.accumulate(v, row.Tag, o.kind)
 	}
+	return m.stands(), m.min != before
 }
 
 func (m *minRetract) accumulate(v stream.Value, tag stream.Tag, kind stream.Type) {
@@ -180,37 +185,28 @@ func (m *minRetract) stands() stream.Tag {
 	return m.tag
 }
 
-// load finds an unexpired group, nil if there is none.
-func (o *changelogGroup) load(key stream.Key, now stream.Time) *countedGroup {
+// sweep removes the minimums of groups that have expired once as many may have done so as are alive.
+func (o *changelogGroup) sweep(now stream.Time) {
 	const few = 1024
-	if o.ttl > 0 && len(o.groups) >= max(few, 2*o.swept) {
-		maps.DeleteFunc(o.groups, func(_ stream.Key, g *countedGroup) bool { return o.expired(g, now) })
-		o.swept = len(o.groups)
+	if o.ttl > 0 && len(o.minimums) >= max(few, 2*o.swept) {
+		maps.DeleteFunc(o.minimums, func(key stream.Key, _ *minRetract) bool { return !o.state.Has(key, now) })
+		o.swept = len(o.minimums)
 	}
-	g := o.groups[key]
-	if g != nil && o.expired(g, now) {
-		return nil
-	}
-	return g
 }
 
-func (o *changelogGroup) expired(g *countedGroup, now stream.Time) bool {
-	return o.ttl > 0 && g.written+o.ttl <= now
-}
+// Snapshot copies the minimums.
+func (o *changelogGroup) Snapshot(*sim.Ctx) any { return cloneMinimums(o.minimums) }
 
-// Snapshot copies the state.
-func (o *changelogGroup) Snapshot(*sim.Ctx) any { return cloneGroups(o.groups) }
-
-// Restore takes the state over.
+// Restore takes the minimums over.
 func (o *changelogGroup) Restore(_ *sim.Ctx, snapshot any) {
-	o.groups = cloneGroups(snapshot.(map[stream.Key]*countedGroup))
+	o.minimums = cloneMinimums(snapshot.(map[stream.Key]*minRetract))
 }
 
-func cloneGroups(groups map[stream.Key]*countedGroup) map[stream.Key]*countedGroup {
-	clones := make(map[stream.Key]*countedGroup, len(groups))
-	for key, g := range groups {
-		clone := *g
-		clone.minimum.values = maps.Clone(g.minimum.values)
+func cloneMinimums(minimums map[stream.Key]*minRetract) map[stream.Key]*minRetract {
+	clones := make(map[stream.Key]*minRetract, len(minimums))
+	for key, m := range minimums {
+		clone := *m
+		clone.values = maps.Clone(m.values)
 		clones[key] = &clone
 	}
 	return clones
@@ -218,16 +214,12 @@ func cloneGroups(groups map[stream.Key]*countedGroup) map[stream.Key]*countedGro
 
 // State counts the accumulator of each group and, with a MIN, the map of its values.
 func (o *changelogGroup) State(c *sim.Ctx) sim.State {
-	s := sim.State{Entries: len(o.groups)}
-	for _, g := range o.groups {
-		if !o.expired(g, c.Now()) {
-			s.LiveKeys++
-		}
-		if n := len(g.minimum.values); n > 0 {
+	s := tableState(c, o.state, o.entryBytes)
+	for _, m := range o.minimums {
+		if n := len(m.values); n > 0 {
 			s.Entries++
 			s.Bytes += int64(n * (rowHeaderBytes + 8 + 8))
 		}
 	}
-	s.Bytes += int64(len(o.groups) * o.entryBytes)
 	return s
 }

@@ -29,8 +29,8 @@ var _ = register(&Strategy{
 		ttl, timer := args.Duration("ttl"), args.Duration("timer")
 		everyEvent := args.Text("timer_on") == "every"
 		p := Plan{
-			Changelog:  stream.InsertOnly,
-			Declared:   stream.InsertOnly,
+			Changelog:  job.inputMode(),
+			Declared:   job.inputMode(),
 			Operator:   "KeyedProcess",
 			Runtime:    "org.apache.flink.streaming.api.operators.KeyedProcessOperator",
 			StateClass: perKeyUnless(max(ttl, timer)),
@@ -51,7 +51,7 @@ var _ = register(&Strategy{
 		}
 		to := sim.Duplicate
 		if args.Bool("side_output") {
-			to = sim.Diverted
+			to = sim.Aside
 		}
 		p.New = func(c *sim.Ctx) sim.Operator {
 			return &keyedProcess{

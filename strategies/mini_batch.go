@@ -93,15 +93,11 @@ type waiting struct {
 	key   stream.Key
 	tag   stream.Tag
 	event stream.Time
-	since stream.Time // its arrival if it was the first row of its event, else NullTime
+	wait  sim.Wait
 }
 
 func waitingRow(row *stream.Row) waiting {
-	w := waiting{key: row.Key, tag: row.Tag, event: row.Event, since: stream.NullTime}
-	if row.First {
-		w.since = row.Arrival
-	}
-	return w
+	return waiting{key: row.Key, tag: row.Tag, event: row.Event, wait: sim.WaitOf(row)}
 }
 
 // byKey is what a batch holds of each key, in the order in which the keys came.

@@ -47,12 +47,15 @@ func checkRank(args Args, schema stream.Schema) string {
 	return ""
 }
 
-// rankPlan plans a Top-1 by columns that are no time attribute: StreamExecRank with FastTop1Function.
-func rankPlan(args Args, job Job, query string) Plan {
+// rankPlan plans a Top-1 by columns that are no time attribute: StreamExecRank with FastTop1Function. The query leaves
+// some columns out.
+func rankPlan(args Args, job Job, query string, without ...int) Plan {
 	ttl, order := args.Duration("ttl"), args.OrderBy()
 	code := job.ddl("orders") + "\n\n" + ttlOption(ttl) + query
 	if job.changelog() {
-		return job.retractPlan(rankQuery{top: 1, ttl: ttl, order: order, node: job.orderText(order), code: code})
+		return job.retractPlan(rankQuery{
+			top: 1, ttl: ttl, order: order, node: job.orderText(order), code: code, without: without,
+		})
 	}
 	// The planner takes any top-1 whose order is not one single descending column for insert-only: FLINK-40368, flink
 	// nontime-price-asc/price-change, nontime-price-key-desc/price-change. With mini-batch the fault is gone:
@@ -126,7 +129,7 @@ func (o *topOne) Rows(c *sim.Ctx, rows []stream.Row) {
 		case current == nil:
 			c.Emit(stream.Insert, row)
 		case o.sorter.before(c.Records, row.Order, row.Tag, current.Value, current.Tag):
-			c.Update(current.Tag, stream.NullTime, row)
+			c.Update(current.Tag, row)
 		default:
 			// A row that is no better leaves a state row out of the cache: flink nontime-price-asc/cache-size-1.
 			c.Drop(row, sim.Duplicate)

@@ -20,7 +20,7 @@ var _ = register(&Strategy{
 		rank.Sink = Retract
 		query := "SELECT * FROM TO_CHANGELOG(input => (\n" +
 			indent(job.rowNumber(job.orderText(args.OrderBy()), job.Schema.Event)) + "\n));"
-		p := ToChangelog(rankPlan(args, rank, query), job)
+		p := ToChangelog(rankPlan(args, rank, query, job.Schema.Event), job)
 		p.Output = DropEvent
 		return p
 	},

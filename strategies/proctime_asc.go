@@ -95,7 +95,7 @@ func (o *firstOfBatch) finish(c *sim.Ctx, at stream.Time) {
 			return
 		}
 		o.state.Put(row.key, at, 0, row.tag, 0)
-		c.ReleaseAt(at, stream.Insert, row.key, row.tag, row.since)
+		c.ReleaseAt(at, stream.Insert, row.key, row.tag, row.wait)
 	})
 }
 

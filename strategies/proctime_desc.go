@@ -79,7 +79,7 @@ func (o *keepLastArrived) Rows(c *sim.Ctx, rows []stream.Row) {
 		case o.swallows(before, content):
 			c.Drop(row, sim.Duplicate)
 		default:
-			c.Update(before.Tag, before.Written(), row)
+			c.Update(before.Tag, row)
 			last.Put(i, content, row.Tag, updated)
 		}
 	}
@@ -127,7 +127,7 @@ func (o *lastOfBatch) add(c *sim.Ctx, row *stream.Row) {
 func (o *lastOfBatch) finish(c *sim.Ctx, at stream.Time) {
 	o.batch.drain(func(row waiting) {
 		if o.allUpdates {
-			c.ReleaseAt(at, stream.UpdateAfter, row.key, row.tag, stream.NullTime)
+			c.ReleaseAt(at, stream.UpdateAfter, row.key, row.tag, row.wait)
 			return
 		}
 		before := o.state.Get(row.key, at)
@@ -135,11 +135,11 @@ func (o *lastOfBatch) finish(c *sim.Ctx, at stream.Time) {
 		switch {
 		case before == nil:
 			o.state.Put(row.key, at, content, row.tag, 0)
-			c.ReleaseAt(at, stream.Insert, row.key, row.tag, row.since)
+			c.ReleaseAt(at, stream.Insert, row.key, row.tag, row.wait)
 		case o.swallows(before, content):
 			c.DropHeld(row.key, row.tag, sim.Duplicate, at)
 		default:
-			c.ReleaseUpdate(at, row.key, before.Tag, before.Written(), row.tag)
+			c.ReleaseUpdate(at, row.key, before.Tag, row.tag)
 			o.state.Put(row.key, at, content, row.tag, updated)
 		}
 	})

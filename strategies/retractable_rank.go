@@ -15,6 +15,9 @@ type rankQuery struct {
 	order []OrderBy // none: all rows of a key tie
 	node  string    // the order as the planner's node shows it
 	code  string
+	// without are columns that the query leaves out, and so the planner too, before the Rank: rows that differ in them
+	// alone are equal.
+	without []int
 }
 
 // retractPlan plans the first rows of a key over a source that sends updates and deletes. Whatever the order, also by a
@@ -35,7 +38,7 @@ func (j Job) retractPlan(q rankQuery) Plan {
 		Order:      q.order,
 		Promise:    FirstByOrder,
 		New: func(*sim.Ctx) sim.Operator {
-			return newRetractableRank(q.top, q.ttl, newSorter(j.Schema, q.order), j)
+			return newRetractableRank(q, j)
 		},
 		Language: "sql",
 		Code:     q.code,
@@ -66,11 +69,12 @@ func (j Job) retractPlan(q rankQuery) Plan {
 // leaves rows out or sends a wrong one, and so does this.
 type retractableRank struct {
 	sim.Base
-	n      int
-	ttl    stream.Time
-	sorter sorter
-	keys   map[stream.Key]*rankedRows
-	swept  int // keys after the last sweep
+	n       int
+	ttl     stream.Time
+	sorter  sorter
+	without []int // see rankQuery
+	keys    map[stream.Key]*rankedRows
+	swept   int // keys after the last sweep
 
 	entryBytes, rowBytes, countBytes int
 }
@@ -88,10 +92,10 @@ type sortCount struct {
 	n   int
 }
 
-func newRetractableRank(n int, ttl stream.Time, sorter sorter, job Job) *retractableRank {
+func newRetractableRank(q rankQuery, job Job) *retractableRank {
 	return &retractableRank{
-		n: n, ttl: ttl, sorter: sorter, keys: map[stream.Key]*rankedRows{},
-		entryBytes: job.keyBytes() + ttlBytes(ttl), rowBytes: job.rowBytes(), countBytes: rowHeaderBytes + 8 + 8,
+		n: q.top, ttl: q.ttl, sorter: newSorter(job.Schema, q.order), without: q.without, keys: map[stream.Key]*rankedRows{},
+		entryBytes: job.keyBytes() + ttlBytes(q.ttl), rowBytes: job.rowBytes(), countBytes: rowHeaderBytes + 8 + 8,
 	}
 }
 
@@ -157,7 +161,7 @@ func (o *retractableRank) accumulate(c *sim.Ctx, k *rankedRows, row *stream.Row)
 		if o.n-rank >= len(list.rows) {
 			c.Fail(errTooFewRows)
 		} else {
-			c.Again(stream.Delete, row.Key, list.rows[o.n-rank].tag, stream.NullTime, row.Arrival)
+			c.Again(stream.Delete, row.Key, list.rows[o.n-rank].tag, row.Arrival)
 		}
 		break
 	}
@@ -194,7 +198,7 @@ func (o *retractableRank) retract(c *sim.Ctx, k *rankedRows, row *stream.Row) {
 // emitRetraction sends what a retraction changes among the first n. It reports whether it has found and removed the row.
 func (o *retractableRank) emitRetraction(c *sim.Ctx, k *rankedRows, r ranked, row *stream.Row) bool {
 	next, found := 1, false // next: the rank of the next row
-	insert := func(tag stream.Tag) { c.Again(stream.Insert, row.Key, tag, stream.NullTime, row.Arrival) }
+	insert := func(tag stream.Tag) { c.Again(stream.Insert, row.Key, tag, row.Arrival) }
 	for i := 0; i < len(k.counts) && next <= o.n; {
 		e := k.counts[i]
 		own := !found && o.same(c.Records, e.key, r)
@@ -223,7 +227,7 @@ func (o *retractableRank) emitRetraction(c *sim.Ctx, k *rankedRows, r ranked, ro
 		}
 		at := o.find(c.Records, list, r)
 		if at >= 0 && next+at <= o.n {
-			c.Again(stream.Delete, row.Key, list.rows[at].tag, stream.NullTime, row.Arrival)
+			c.Again(stream.Delete, row.Key, list.rows[at].tag, row.Arrival)
 			list.rows = slices.Delete(list.rows, at, at+1)
 			found = true
 			if last := o.n - next; last < len(list.rows) {
@@ -253,10 +257,23 @@ func (o *retractableRank) list(records stream.Records, k *rankedRows, of ranked,
 	return nil
 }
 
-// find finds the first row of a list that is equal to r in all columns, -1 if none is.
+// find finds the first row of a list that is equal to r, -1 if none is.
 func (o *retractableRank) find(records stream.Records, list *ties, r ranked) int {
-	content := records.Content(r.tag)
-	return slices.IndexFunc(list.rows, func(other ranked) bool { return records.Content(other.tag) == content })
+	return slices.IndexFunc(list.rows, func(other ranked) bool { return o.equal(records, other.tag, r.tag) })
+}
+
+// equal reports whether two rows are equal in all columns that the query does not leave out.
+func (o *retractableRank) equal(records stream.Records, a, b stream.Tag) bool {
+	if len(o.without) == 0 {
+		return records.Content(a) == records.Content(b)
+	}
+	rowB := records.Record(b)
+	for i, v := range records.Record(a) {
+		if v != rowB[i] && !slices.Contains(o.without, i) {
+			return false
+		}
+	}
+	return true
 }
 
 // put writes a list of k back, which restarts its TTL also where nothing was removed.

@@ -77,8 +77,12 @@ type keepEarliest struct {
 	waitingBytes, emittedBytes, timerBytes int
 }
 
-// firstOfEvent marks a waiting entry whose row was the first of its event, so that its wait is known.
-const firstOfEvent = sim.Marked
+// What a waiting entry remembers of its row for the ledger: that it was the first of its event, and that it is the only
+// one.
+const (
+	firstOfEvent = sim.Marked
+	loneInEvent  = sim.Marked2
+)
 
 func (o *keepEarliest) Rows(c *sim.Ctx, rows []stream.Row) {
 	known := o.state.Probe(rows)
@@ -105,6 +109,9 @@ func (o *keepEarliest) Rows(c *sim.Ctx, rows []stream.Row) {
 		if row.First {
 			flags |= firstOfEvent
 		}
+		if row.Lone {
+			flags |= loneInEvent
+		}
 		c.Hold(row)
 		c.EventTimer(row.Event, known.Put(i, int64(row.Event), row.Tag, flags))
 	}
@@ -117,7 +124,7 @@ func (o *keepEarliest) EventTimer(c *sim.Ctx, at stream.Time, due []sim.Ref) {
 			continue // an earlier row took the place of the one this timer was for
 		}
 		c.ForgetEventTimer()
-		c.Release(stream.Insert, e.Key, e.Tag, heldSince(e))
+		c.Release(stream.Insert, e.Key, e.Tag, waitOf(e))
 		o.waiting--
 		o.state.Rewrite(ref, c.Now(), 0, e.Tag, 0)
 	}
@@ -145,12 +152,13 @@ func (o *keepEarliest) State(c *sim.Ctx) sim.State {
 	}
 }
 
-// heldSince is the arrival of a held row if it was the first of its event, else unknown.
-func heldSince(e *sim.Entry) stream.Time {
+// waitOf is the wait of the row of a pinned entry.
+func waitOf(e *sim.Entry) sim.Wait {
+	w := sim.Wait{Since: stream.NullTime, Lone: e.Has(loneInEvent)}
 	if e.Has(firstOfEvent) {
-		return e.Written()
+		w.Since = e.Written()
 	}
-	return stream.NullTime
+	return w
 }
 
 // rowtimeAscFacts is what is known of the strategy.

@@ -67,9 +67,9 @@ func (o *wholeBatch) finish(c *sim.Ctx, at stream.Time) {
 func (o *keepByTime) settle(c *sim.Ctx, row waiting, kept *sim.Entry, any bool, at stream.Time) bool {
 	switch {
 	case !any:
-		c.ReleaseAt(at, o.first, row.key, row.tag, row.since)
+		c.ReleaseAt(at, o.first, row.key, row.tag, row.wait)
 	case o.better(int64(row.event), kept.Value):
-		c.ReleaseUpdate(at, row.key, kept.Tag, kept.Written(), row.tag)
+		c.ReleaseUpdate(at, row.key, kept.Tag, row.tag)
 	default:
 		c.DropHeld(row.key, row.tag, sim.Duplicate, at)
 		return false

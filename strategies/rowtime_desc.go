@@ -73,7 +73,7 @@ func (o *keepByTime) Rows(c *sim.Ctx, rows []stream.Row) {
 		case before == nil:
 			c.Emit(o.first, row)
 		case o.better(int64(row.Event), before.Value):
-			c.Update(before.Tag, before.Written(), row)
+			c.Update(before.Tag, row)
 		default:
 			c.Drop(row, sim.Duplicate)
 			continue

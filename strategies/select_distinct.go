@@ -60,12 +60,13 @@ func groupPlan(args Args, job Job, keyBytes, minimum int) Plan {
 		TTL:       "the last copy: each one extends it, so a key seen often enough never expires",
 		Leaks:     ByTTL,
 		New: func(c *sim.Ctx) sim.Operator {
+			if job.changelog() {
+				return newChangelogGroup(c, ttl, minimum, keyBytes, job.Schema)
+			}
 			o := &groupAggregate{
 				state: c.NewTable(ttl), ttl: ttl, replaces: replaces, entryBytes: keyBytes + ttlBytes(ttl),
 			}
 			switch {
-			case job.changelog():
-				return newChangelogGroup(ttl, minimum, keyBytes+ttlBytes(ttl), job.Schema)
 			case !job.MiniBatch.on():
 				return o
 			case args.Text("phases") == "one":
@@ -127,7 +128,7 @@ func (o *groupAggregate) Rows(c *sim.Ctx, rows []stream.Row) {
 			seen.Put(i, 0, row.Tag, 0)
 			c.Emit(stream.Insert, row)
 		case o.replaces.does(c.Records, before.Tag, row.Tag):
-			c.Update(before.Tag, before.Written(), row)
+			c.Update(before.Tag, row)
 			seen.Put(i, 0, row.Tag, 0)
 		default:
 			c.Drop(row, sim.Duplicate)
@@ -142,9 +143,9 @@ func (o *groupAggregate) Rows(c *sim.Ctx, rows []stream.Row) {
 // keepAlive sends what stands once more.
 func (o *groupAggregate) keepAlive(c *sim.Ctx, e *sim.Entry, at stream.Time) {
 	if c.UpdateBefore() {
-		c.Again(stream.UpdateBefore, e.Key, e.Tag, e.Written(), at)
+		c.Again(stream.UpdateBefore, e.Key, e.Tag, at)
 	}
-	c.Again(stream.UpdateAfter, e.Key, e.Tag, e.Written(), at)
+	c.Again(stream.UpdateAfter, e.Key, e.Tag, at)
 }
 
 func (o *groupAggregate) State(c *sim.Ctx) sim.State { return tableState(c, o.state, o.entryBytes) }

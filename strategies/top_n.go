@@ -101,7 +101,7 @@ func (o *topN) row(c *sim.Ctx, row *stream.Row) {
 		displaced := buffer[last]
 		buffer = buffer[:last]
 		o.write(c.Records, row.Key, buffer, displaced, row.Arrival)
-		c.Again(stream.Delete, row.Key, displaced.tag, stream.NullTime, row.Arrival)
+		c.Again(stream.Delete, row.Key, displaced.tag, row.Arrival)
 	}
 	o.cache[row.Key] = buffer
 	c.Emit(stream.Insert, row)

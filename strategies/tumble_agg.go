@@ -26,7 +26,8 @@ var _ = register(&Strategy{
 			size := args.Duration("size")
 			p.New = func(c *sim.Ctx) sim.Operator {
 				return &twoPhaseWindow{
-					window: *newWindow(c, size, minimumOf(job.Schema), job), local: make([]localBuffer, c.Readers()),
+					window: *newWindow(c, size, minimumOf(job.Schema), job), local: make([]groups, c.Readers()),
+					sources: c.Shared(func() any { return make([]sourceBuffer, c.Readers()) }).([]sourceBuffer),
 				}
 			}
 		}
@@ -83,58 +84,78 @@ func columnsOf(records stream.Records, g group) stream.Record {
 // tumble-agg/late-same-key, tumble-agg/late-checkpoint.
 type twoPhaseWindow struct {
 	window
-	local []localBuffer // one a reader
+	local   []groups       // one a reader: of its buffer, the groups that go to this subtask
+	sources []sourceBuffer // one a reader, shared by all subtasks
 }
 
-// localBuffer counts watermarks from 0: until one is above 0 it hands nothing on. flink tumble-agg/negative-time
-type localBuffer struct {
-	groups      groups
+// sourceBuffer decides when the buffer of a reader is handed on, whole, whichever subtasks its groups go to. It counts
+// watermarks from 0: until one is above 0 it hands nothing on. flink tumble-agg/negative-time
+type sourceBuffer struct {
+	earliest    stream.Time // window end in the buffer, if filled
+	filled      bool
 	watermark   stream.Time
 	nextTrigger stream.Time
+	handsOn     bool // at this watermark
+}
+
+func (s *sourceBuffer) add(end stream.Time) {
+	if !s.filled || end < s.earliest {
+		s.earliest, s.filled = end, true
+	}
+}
+
+// advance reports whether a watermark empties the buffer. All subtasks ask, and the first one decides.
+func (s *sourceBuffer) advance(w, size stream.Time) bool {
+	if w <= s.watermark {
+		return w == s.watermark && s.handsOn
+	}
+	s.watermark = w
+	if s.handsOn = w >= s.nextTrigger && s.filled && fired(s.earliest, w); s.handsOn {
+		s.filled = false
+	}
+	if w < s.nextTrigger {
+		return false
+	}
+	s.nextTrigger = w
+	if w < stream.MaxTime {
+		if s.nextTrigger = WindowEnd(w, size) - 1; s.nextTrigger <= w {
+			s.nextTrigger += size
+		}
+	}
+	return s.handsOn
 }
 
 func (o *twoPhaseWindow) Rows(c *sim.Ctx, rows []stream.Row) {
 	for i := range rows {
 		row := &rows[i]
 		local := &o.local[row.Reader]
-		if local.groups.index == nil {
-			local.groups = newGroups()
+		if local.index == nil {
+			*local = newGroups()
 		}
+		g := newGroup(row, o.size)
+		o.sources[row.Reader].add(g.end)
 		c.Hold(row)
-		local.groups.buffered(c, o.merge, newGroup(row, o.size), row.Arrival)
+		local.buffered(c, o.merge, g, row.Arrival)
 	}
 }
 
 func (o *twoPhaseWindow) SourceWatermark(c *sim.Ctx, reader int, w stream.Time) {
-	local := &o.local[reader]
-	if w <= local.watermark {
-		return
-	}
-	local.watermark = w
-	if w < local.nextTrigger {
-		return
-	}
-	if local.groups.len() > 0 && fired(local.groups.minEnd, w) {
-		o.handOn(c, local)
-	}
-	local.nextTrigger = w
-	if w < stream.MaxTime {
-		if local.nextTrigger = WindowEnd(w, o.size) - 1; local.nextTrigger <= w {
-			local.nextTrigger += o.size
-		}
+	if o.sources[reader].advance(w, o.size) {
+		o.handOn(c, reader)
 	}
 }
 
 func (o *twoPhaseWindow) BeforeCheckpoint(c *sim.Ctx) {
-	for i := range o.local {
-		o.handOn(c, &o.local[i])
+	for reader := range o.local {
+		o.sources[reader].filled = false
+		o.handOn(c, reader)
 	}
 	o.window.BeforeCheckpoint(c)
 }
 
-// handOn sends the groups of a local buffer to the global operator.
-func (o *twoPhaseWindow) handOn(c *sim.Ctx, local *localBuffer) {
-	local.groups.drain(func(g group) {
+// handOn sends the groups of a reader's buffer to the global operator.
+func (o *twoPhaseWindow) handOn(c *sim.Ctx, reader int) {
+	o.local[reader].drain(func(g group) {
 		if fired(g.end, c.Watermark()) {
 			c.DropHeldLate(g.key, g.tag, g.behind)
 			return
@@ -146,23 +167,12 @@ func (o *twoPhaseWindow) handOn(c *sim.Ctx, local *localBuffer) {
 func (o *twoPhaseWindow) State(c *sim.Ctx) sim.State {
 	s := o.window.State(c)
 	for i := range o.local {
-		n := o.local[i].groups.len()
+		n := o.local[i].len()
 		s.Buffered += n
 		s.Bytes += int64(n * o.groupBytes)
-		for id := range o.local[i].groups.index {
-			if !o.knows(id) {
-				s.LiveKeys++
-			}
-		}
 	}
+	s.LiveKeys = distinctKeys(append([]groups{o.state, o.buffer}, o.local...)...)
 	return s
-}
-
-// knows reports whether the global operator holds a key and window.
-func (o *window) knows(id stream.Key) bool {
-	_, inState := o.state.index[id]
-	_, inBuffer := o.buffer.index[id]
-	return inState || inBuffer
 }
 
 func tumbleAggCode(args Args, job Job) string {

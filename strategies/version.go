@@ -41,8 +41,7 @@ func ParseVersion(s string) (Version, error) {
 		names[i] = string(v)
 	}
 	if !slices.Contains(names, s) {
-		return "", fmt.Errorf("%q is no version of Flink whose rules the lab knows%s; there are %s", s,
-			stream.DidYouMean(s, names), strings.Join(names, ", "))
+		return "", fmt.Errorf("%q is not one of %s%s", s, strings.Join(names, ", "), stream.DidYouMean(s, names))
 	}
 	return Version(s), nil
 }

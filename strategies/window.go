@@ -38,22 +38,18 @@ type merge func(records stream.Records, stands, later group) (group, stream.Tag,
 // group is what stands for the rows of one key and window so far.
 type group struct {
 	key    stream.Key
-	end    stream.Time  // of the window
-	tag    stream.Tag   // the row that stands; of a composed row, the first one
-	event  stream.Time  // its event time
-	order  int64        // its Row.Order
-	since  stream.Time  // its arrival if it was the first row of its event, else NullTime
+	end    stream.Time // of the window
+	tag    stream.Tag  // the row that stands; of a composed row, the first one
+	event  stream.Time // its event time
+	order  int64       // its Row.Order
+	wait   sim.Wait
 	parts  []stream.Tag // of a composed row, the row that each column comes from
 	behind bool         // see Row.Behind
 }
 
 func newGroup(row *stream.Row, size stream.Time) group {
-	g := group{key: row.Key, end: WindowEnd(row.Event, size), tag: row.Tag, event: row.Event, order: row.Order,
-		since: stream.NullTime, behind: row.Behind}
-	if row.First {
-		g.since = row.Arrival
-	}
-	return g
+	return group{key: row.Key, end: WindowEnd(row.Event, size), tag: row.Tag, event: row.Event, order: row.Order,
+		wait: sim.WaitOf(row), behind: row.Behind}
 }
 
 // WindowEnd is the end of the tumbling window that holds t. Windows are aligned to 0, before 1970 too: flink
@@ -172,7 +168,7 @@ func (o *window) EventTimer(c *sim.Ctx, _ stream.Time, due []sim.Ref) {
 		if g.parts != nil {
 			c.ReleaseParts(stream.Insert, g.key, g.tag, g.parts)
 		} else {
-			c.Release(stream.Insert, g.key, g.tag, g.since)
+			c.Release(stream.Insert, g.key, g.tag, g.wait)
 		}
 	}
 }
@@ -199,20 +195,20 @@ func (o *window) State(*sim.Ctx) sim.State {
 	return sim.State{
 		Entries:  o.state.len(),
 		Buffered: o.buffer.len(),
-		LiveKeys: o.distinctKeys(),
+		LiveKeys: distinctKeys(o.state, o.buffer),
 		Bytes:    int64((o.state.len()+o.buffer.len())*o.groupBytes + o.state.len()*o.timerBytes),
 	}
 }
 
-// distinctKeys counts the keys and windows in state or buffer once each.
-func (o *window) distinctKeys() int {
-	n := o.state.len()
-	for id := range o.buffer.index {
-		if _, ok := o.state.index[id]; !ok {
-			n++
+// distinctKeys counts the keys in some groups, each once however many windows it has.
+func distinctKeys(all ...groups) int {
+	keys := map[stream.Key]bool{}
+	for _, groups := range all {
+		for _, ref := range groups.index {
+			keys[groups.slots[ref].key] = true
 		}
 	}
-	return n
+	return len(keys)
 }
 
 // windowPlan fills in what all windowed strategies declare.

@@ -34,7 +34,8 @@ type Reader struct {
 // New starts to read a file. The name is for messages.
 func New(file string, src []byte) *Reader {
 	src = bytes.TrimPrefix(src, []byte("\uFEFF")) // the byte order mark that Windows editors write
-	return &Reader{File: file, src: src, lines: strings.Split(strings.ReplaceAll(string(src), "\r\n", "\n"), "\n")}
+	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
+	return &Reader{File: file, src: src, lines: strings.Split(string(src), "\n")}
 }
 
 // Node is a YAML value and its place. Scalars stay the text that was written: what it means, the reader of the field

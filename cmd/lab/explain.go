@@ -23,8 +23,8 @@ func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain STRATEGY | --sql FILE",
 		Short: "tell all that is known of a strategy, or of a query",
-		Long: `explain prints the page of a strategy: the code to deploy, the planner's operator, who accepts the result, what it
-keeps, when it emits, what makes it non-deterministic, when it loses data and when copies leak. Each line names the
+		Long: `explain prints the page of a strategy: the code to deploy, the planner's operator, who accepts the result, what
+it keeps, when it emits, what makes it non-deterministic, when it loses data and when copies leak. Each line names the
 recorded case that shows it; lab test replays it.
 
 With --sql it reads a deduplication query, with the CREATE TABLE and SET statements that belong to it if there are any,
@@ -118,6 +118,9 @@ func (o *explainOptions) ofStrategy(name string) (*explain.Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	if strategy.Name == "changelog-normalize" {
+		job.Input = strategies.AllChanges // it is there for nothing else
+	}
 	own := maps.Clone(given)
 	for _, p := range o.params {
 		param, value, ok := strings.Cut(p, "=")
@@ -126,7 +129,8 @@ func (o *explainOptions) ofStrategy(name string) (*explain.Page, error) {
 		}
 		own[param] = value
 	}
-	args, faults := strategy.Resolve(explain.Complete(strategy, own, job.Schema), job.Schema)
+	complete, examples := explain.Complete(strategy, own, job.Schema)
+	args, faults := strategy.Resolve(complete, job.Schema)
 	if len(faults) > 0 {
 		var all []error
 		for _, f := range faults {
@@ -134,7 +138,9 @@ func (o *explainOptions) ofStrategy(name string) (*explain.Page, error) {
 		}
 		return nil, errors.Join(all...)
 	}
-	return explain.New(strategy, args, job), nil
+	page := explain.New(strategy, args, job)
+	page.Example(examples)
+	return page, nil
 }
 
 // entryOf finds a strategy in a scenario, by id or else by name.

@@ -15,7 +15,7 @@ import (
 // The exit codes.
 const (
 	exitFine        = 0
-	exitFailed      = 1 // a check or a recorded case failed
+	exitFailed      = 1 // a check, a test or a recorded case failed
 	exitInvalid     = 2 // the input is invalid
 	exitInterrupted = 4
 	exitInternal    = 70
@@ -75,11 +75,13 @@ func newRoot() *cobra.Command {
 		Long: `lab runs a stream with duplicates through many ways of removing them, side by side and on the same rows, and says
 which of them meet your requirements, which do not, and the number and the row that prove it.
 
-Exit codes: 0 fine, 1 a recorded case failed, 2 the input is invalid, 4 interrupted, 70 internal error.`,
+Exit codes: 0 fine, 1 a test failed, 2 the input is invalid, 4 interrupted, 70 internal error.`,
 		Example: `  lab run scenarios/orders.yaml        run the article's experiment, write out/orders/report.html
   lab inspect scenarios/orders.yaml    the scenario with every default filled in
   lab strategies                       what there is to compare
-  lab test conformance/testdata/flink  hold the operators against recordings of the real engine`,
+  lab explain --sql query.sql          what a deduplication query becomes, and what it does
+  lab test conformance/testdata/flink  hold the operators against recordings of the real engine
+  lab test scenarios/semantics         run semantics tests, yours or the ones that the lab ships`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -82,15 +82,19 @@ func (o *testOptions) test(args []string, w io.Writer) error {
 		return err
 	}
 	selected := func(file, name string) bool { return pattern.MatchString(name) || pattern.MatchString(file) }
+	loaded, err := loadTests(files)
+	if err != nil {
+		return err
+	}
 	if o.rewrite {
 		if err := rewrite(files, selected, w); err != nil {
 			return err
 		}
+		if loaded, err = loadTests(files); err != nil {
+			return err
+		}
 	}
-	outcomes, err := runTests(files, selected)
-	if err != nil {
-		return err
-	}
+	outcomes := runTests(files, loaded, selected)
 	if len(outcomes) == 0 {
 		return fmt.Errorf("--run %s: no test has such a name or file", o.run)
 	}
@@ -160,31 +164,39 @@ func testFiles(args []string) ([]string, error) {
 	return files, nil
 }
 
-// runTests runs the tests that are selected. The error is all that is wrong with YAML files; what is no recorded case
-// is a test that fails.
-func runTests(files []string, selected func(file, name string) bool) ([]outcome, error) {
-	var outcomes []outcome
+// loadTests loads the YAML files. The error is all that is wrong with all of them.
+func loadTests(files []string) (map[string]*semantics.File, error) {
+	loaded := map[string]*semantics.File{}
 	var invalid []error
 	for _, path := range files {
-		if !isSemantics(path) {
-			c := recordedOutcome(path)
-			if selected(path, c.name) {
-				outcomes = append(outcomes, c)
+		if isSemantics(path) {
+			file, err := semantics.Read(path)
+			if err != nil {
+				invalid = append(invalid, err)
 			}
-			continue
-		}
-		file, err := semantics.Read(path)
-		if err != nil {
-			invalid = append(invalid, err)
-			continue
-		}
-		for _, t := range file.Tests {
-			if selected(path, t.Name) && len(invalid) == 0 {
-				outcomes = append(outcomes, semanticsOutcome(t))
-			}
+			loaded[path] = file
 		}
 	}
-	return outcomes, errors.Join(invalid...)
+	return loaded, errors.Join(invalid...)
+}
+
+// runTests runs the tests that are selected. What is no recorded case is a test that fails.
+func runTests(files []string, loaded map[string]*semantics.File, selected func(file, name string) bool) []outcome {
+	var outcomes []outcome
+	for _, path := range files {
+		if file, ok := loaded[path]; ok {
+			for _, t := range file.Tests {
+				if selected(path, t.Name) {
+					outcomes = append(outcomes, semanticsOutcome(t))
+				}
+			}
+			continue
+		}
+		if c := recordedOutcome(path); selected(path, c.name) {
+			outcomes = append(outcomes, c)
+		}
+	}
+	return outcomes
 }
 
 func semanticsOutcome(t *semantics.Test) outcome {

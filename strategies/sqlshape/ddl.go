@@ -32,6 +32,7 @@ var Orders = stream.Schema{
 const (
 	assumedRowtime = "created_at"
 	assumedProc    = "proc"
+	cloudRowtime   = "$rowtime" // of every table on Confluent Cloud, with a watermark
 )
 
 // open reports whether a table may have columns that it does not name.

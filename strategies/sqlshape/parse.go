@@ -91,6 +91,7 @@ type parser struct {
 	views  map[string]*query
 }
 
+// fault is an error at a token.
 func (p *parser) fault(at int, format string, args ...any) error {
 	line := 1
 	if at = min(at, len(p.tokens)-1); at >= 0 {
@@ -401,6 +402,7 @@ func (p *parser) table(name string) *table {
 // key is how names are looked up.
 func key(name string) string { return strings.ToLower(name) }
 
+// call parses a function in FROM, whose arguments stand in [lo, hi).
 func (p *parser) call(name string, lo, hi, depth int) (*call, error) {
 	c := &call{name: name}
 	for _, part := range p.commas(lo, hi) {

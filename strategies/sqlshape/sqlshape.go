@@ -1,9 +1,9 @@
 // Package sqlshape recognises deduplication queries: which of the lab's strategies a query is, with which parameters,
 // and why the planner makes that of it.
 //
-// It is no SQL parser. It cuts a file into tokens, reads what the CREATE TABLE and SET statements say of time attributes
-// and options, cuts queries into their clauses, and compares them with the shapes whose behaviour was recorded. A query
-// that has none of the shapes is an error that says why.
+// It is no SQL parser. It cuts a file into tokens, reads what the CREATE TABLE and SET statements say of time
+// attributes and options, cuts queries into their clauses, and compares them with the shapes whose behaviour was
+// recorded. A query that has none of the shapes is an error that says why.
 package sqlshape
 
 import (
@@ -108,6 +108,7 @@ func (f *file) read() error {
 	return nil
 }
 
+// statement takes in one statement.
 func (f *file) statement(lo, hi int) error {
 	for f.is(lo, hi, "EXECUTE") || f.is(lo, hi, "STATEMENT", "SET") || f.is(lo, hi, "SET", "BEGIN") ||
 		f.is(lo, hi, "BEGIN") || f.is(lo, hi, "EXPLAIN") || f.is(lo, hi, "END") {
