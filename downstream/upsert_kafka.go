@@ -4,10 +4,10 @@ import (
 	"deduplab/stream"
 )
 
-// UpsertKafka is a topic that an upsert-kafka sink writes: Flink's DynamicKafkaRecordSerializationSchema in upsert mode,
-// without the sink's buffer. An insert or update writes the whole row under its key, a delete a tombstone, which is the
-// key with nothing under it. A -U is not written, so that an update never makes a tombstone: FL-14, FLIP-149. The sink
-// declares [I,UA,D], so the planner does not even send it one.
+// UpsertKafka is a topic that an upsert-kafka sink writes: Flink's DynamicKafkaRecordSerializationSchema in upsert
+// mode, without the sink's buffer. An insert or update writes the whole row under its key, a delete a tombstone, which
+// is the key with nothing under it. A -U is not written, so that an update never makes a tombstone: FL-14, FLIP-149.
+// The sink declares [I,UA,D], so the planner does not even send it one.
 //
 // What is written is sent as +I with the row, and as -D with the key columns alone.
 type UpsertKafka struct {

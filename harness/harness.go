@@ -1,5 +1,5 @@
-// Package harness feeds one operator by hand: push a row, move the watermark or the clock, take a checkpoint and restore
-// it, then read what was sent and what is held. It is Flink's operator test harness for the lab's operators, and for
+// Package harness feeds one operator by hand: push a row, move the watermark or the clock, take a checkpoint and
+// restore it, then read what was sent and what is held. It is Flink's operator test harness for the lab's operators, and for
 // one of your own: the recordings of conformance and the tests that users write in YAML are replayed through it.
 //
 // A [Harness] runs one subtask. Its clock starts at 0 and moves only when told, its source has sent no watermark yet.
@@ -363,8 +363,8 @@ type Output struct {
 	// Row is the row with all columns of the table, from which the operator made it.
 	Row stream.Record
 	At  stream.Time
-	// ByWatermark says that a watermark released it. Rows that one watermark releases with the same time come in an order
-	// that the engine leaves open.
+	// ByWatermark says that a watermark released it. Rows that one watermark releases with the same time come in an
+	// order that the engine leaves open.
 	ByWatermark bool
 }
 

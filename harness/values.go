@@ -12,8 +12,8 @@ import (
 )
 
 // Columns is a row by the names of its columns. A value is nil for NULL, text as [ParseValue] reads it, an int or int64
-// (of a time: milliseconds), a [stream.Time] or a [stream.Value]. A column that is not named has its default: a text is "a", a number
-// is 1, a time is the clock.
+// (of a time: milliseconds), a [stream.Time] or a [stream.Value]. A column that is not named has its default: a text is
+// "a", a number is 1, a time is the clock.
 type Columns map[string]any
 
 // record fills in the defaults.

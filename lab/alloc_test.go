@@ -44,15 +44,51 @@ func TestNoAllocationPerRow(t *testing.T) {
 	}
 }
 
-// allocations returns how often a row of the second half of the workload allocates, the feed left out.
-func allocations(t *testing.T, w gen.Workload, name string, params map[string]string) float64 {
-	strategy, err := strategies.Find(name)
+// TestBytesPerLiveKey holds the heap that a live key takes, at a number of keys where the index has just grown.
+func TestBytesPerLiveKey(t *testing.T) {
+	const keys = 400_000
+	w, err := gen.New(gen.Spec{
+		Start: 1_767_225_600_000, Duration: keys / 20, Rate: 20_000,
+		Fields:    []gen.Field{{Name: "order_id", UUID: true}, {Name: "price", Decimal: &[2]int64{200, 50_000}}},
+		Key:       []string{"order_id"},
+		EventTime: gen.EventTime{Field: "created_at"}, Partitions: 1,
+	}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range []string{"proctime-asc", "ptf", "rowtime-asc", "rowtime-desc"} {
+		before := heap()
+		l, feed := laneOf(t, w, name, map[string]string{"ttl": "2h"})
+		task, batch := l.task, &sim.Batch{}
+		for {
+			ok, err := feed.Next(batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok {
+				break
+			}
+			if err := l.take(batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		perKey := float64(heap()-before) / keys
+		runtime.KeepAlive(task)
+		if perKey > 60 || perKey < 40 {
+			t.Errorf("%s: %.1f bytes a live key, want 40 (an entry) to 60", name, perKey)
+		}
+	}
+}
+
+// laneOf makes a lane of its own for a strategy, and the feed of its rows.
+func laneOf(tb testing.TB, w gen.Workload, name string, params map[string]string) (*lane, *sim.Feed) {
+	strategy, err := strategies.Find(name)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	args, faults := strategy.Resolve(params, w.Schema())
 	if len(faults) > 0 {
-		t.Fatal(faults)
+		tb.Fatal(faults)
 	}
 	r := &run{workload: w, scenario: &scenarios.Scenario{Job: scenarios.Job{
 		Parallelism: 1, Watermark: scenarios.Watermark{Delay: 100, Interval: 200},
@@ -61,10 +97,16 @@ func allocations(t *testing.T, w gen.Workload, name string, params map[string]st
 	plan := strategy.Plan(args, strategies.Job{Schema: w.Schema()})
 	l, err := r.newLane(entry{scenarios.Entry{ID: name, Strategy: strategy, Args: args}, plan}, 1000, true)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
+	return l, r.feed(sim.Perturbation{})
+}
+
+// allocations returns how often a row of the second half of the workload allocates, the feed left out.
+func allocations(t *testing.T, w gen.Workload, name string, params map[string]string) float64 {
+	l, feed := laneOf(t, w, name, params)
 	from, to := w.Span()
-	feed, batch := r.feed(sim.Perturbation{}), &sim.Batch{}
+	batch := &sim.Batch{}
 	rows, mallocs := 0, uint64(0)
 	for {
 		ok, err := feed.Next(batch)

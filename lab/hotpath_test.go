@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"deduplab/gen"
-	"deduplab/scenarios"
 	"deduplab/sim"
-	"deduplab/strategies"
 	"deduplab/stream"
 )
 
@@ -86,25 +84,9 @@ const batchOf = 4096
 
 // oneStrategy returns a strategy's time per row in ns, and the heap it takes a live key.
 func oneStrategy(b *testing.B, w gen.Workload, name string, params map[string]string) (perRow, bytesPerKey float64) {
-	strategy, err := strategies.Find(name)
-	if err != nil {
-		b.Fatal(err)
-	}
-	args, faults := strategy.Resolve(params, w.Schema())
-	if len(faults) > 0 {
-		b.Fatal(faults)
-	}
-	r := &run{workload: w, scenario: &scenarios.Scenario{Job: scenarios.Job{
-		Parallelism: 1, Watermark: scenarios.Watermark{Delay: 1000, Interval: 200},
-		Checkpoint: scenarios.Checkpoint{Interval: 10_000, Delivery: "exactly-once"},
-	}}}
-	plan := strategy.Plan(args, strategies.Job{Schema: w.Schema()})
 	before := heap()
-	l, err := r.newLane(entry{scenarios.Entry{ID: name, Strategy: strategy, Args: args}, plan}, 1000, true)
-	if err != nil {
-		b.Fatal(err)
-	}
-	feed, batch := r.feed(sim.Perturbation{}), &sim.Batch{}
+	l, feed := laneOf(b, w, name, params)
+	batch, task := &sim.Batch{}, l.task // which the lane lets go of at the end
 	rows, spent, perKey := 0, time.Duration(0), 0.0
 	for {
 		ok, err := feed.Next(batch)
@@ -125,7 +107,7 @@ func oneStrategy(b *testing.B, w gen.Workload, name string, params map[string]st
 	if live := l.series[len(l.series)-1].KeysLive; live > 0 {
 		perKey = float64(heap()-before) / float64(live)
 	}
-	runtime.KeepAlive(l)
+	runtime.KeepAlive(task)
 	return float64(spent.Nanoseconds()) / float64(rows), perKey
 }
 

@@ -84,8 +84,9 @@ var relations = []relation{
 					"nontime order_by=order_id asc ttl=10s"},
 				why: "The cache of a Rank is lost, so the next checkpoint writes no row of it to state " +
 					"and extends no TTL.",
-				example: []step{arrives("0s", "a", "1s", 1), restart("0s"), checkpoint("1ms"), arrives("10s", "a", "1s", 1)},
-				plain:   []string{"+I {order_id: a, created_at: 1s, price: 1}"},
+				example: []step{arrives("0s", "a", "1s", 1), restart("0s"), checkpoint("1ms"),
+					arrives("10s", "a", "1s", 1)},
+				plain: []string{"+I {order_id: a, created_at: 1s, price: 1}"},
 				changed: []string{
 					"+I {order_id: a, created_at: 1s, price: 1}",
 					"+I {order_id: a, created_at: 1s, price: 1}",
@@ -94,7 +95,8 @@ var relations = []relation{
 			{
 				configs: []string{"rowtime-asc", "rowtime-asc ttl=10s"},
 				why:     "The operator has no watermark until the next one comes, so a late row is taken.",
-				example: []step{watermark("0s", "2s"), restart("0s"), arrives("0s", "a", "1s", 1), watermark("0s", "2s")},
+				example: []step{watermark("0s", "2s"), restart("0s"), arrives("0s", "a", "1s", 1),
+					watermark("0s", "2s")},
 				changed: []string{"+I {order_id: a, created_at: 1s, price: 1}"},
 			},
 			{
@@ -128,7 +130,8 @@ var relations = []relation{
 					"rowtime-desc ttl=10s mini_batch compact"},
 				why: "The assigner of mini-batch forgets which interval it has ended, so the next " +
 					"watermark ends a batch.",
-				example: []step{watermark("0s", "1s"), restart("0s"), arrives("0s", "a", "1s", 1), watermark("0s", "1s")},
+				example: []step{watermark("0s", "5s"), restart("0s"), arrives("0s", "a", "1s", 1),
+					watermark("0s", "5s")},
 				changed: []string{"+I {order_id: a, created_at: 1s, price: 1}"},
 			},
 		},
@@ -149,10 +152,12 @@ var relations = []relation{
 				configs: []string{"nontime order_by=price asc ttl=10s",
 					"nontime order_by=price asc cache=2 ttl=10s", "nontime order_by=price desc ttl=10s",
 					"nontime order_by=order_id asc ttl=10s"},
-				why:     "The cache of a Rank is lost: see above.",
-				example: []step{arrives("0s", "a", "1s", 1), restart("0s"), checkpoint("1ms"), arrives("10s", "a", "1s", 1)},
-				plain:   []string{"+I {order_id: a, created_at: 1s, price: 1}"},
-				changed: []string{"+I {order_id: a, created_at: 1s, price: 1}", "+I {order_id: a, created_at: 1s, price: 1}"},
+				why: "The cache of a Rank is lost: see above.",
+				example: []step{arrives("0s", "a", "1s", 1), restart("0s"), checkpoint("1ms"),
+					arrives("10s", "a", "1s", 1)},
+				plain: []string{"+I {order_id: a, created_at: 1s, price: 1}"},
+				changed: []string{"+I {order_id: a, created_at: 1s, price: 1}",
+					"+I {order_id: a, created_at: 1s, price: 1}"},
 			},
 		},
 	},
@@ -231,9 +236,9 @@ var relations = []relation{
 			{
 				configs: []string{"rowtime-asc mini_batch", "rowtime-desc mini_batch",
 					"rowtime-desc ttl=10s mini_batch compact"},
-				why:     "A row of another key brings the watermark that ends a batch, so the row must wait for a later one.",
-				example: []step{arrives("0s", "b", "1s", 1), arrives("0s", "a", "1s", 1)},
-				plain:   []string{"+I {order_id: a, created_at: 1s, price: 1}"},
+				why:     "A row of another key moves the watermark, which ends the batch.",
+				example: []step{arrives("0s", "a", "1s", 1), arrives("0s", "b", "4s999ms", 1)},
+				changed: []string{"+I {order_id: a, created_at: 1s, price: 1}"},
 			},
 		},
 	},
@@ -256,7 +261,8 @@ var relations = []relation{
 			{
 				configs: []string{"select-distinct-key ttl=10s mini_batch"},
 				why:     "So it does with every batch that has a copy.",
-				example: []step{arrives("0s", "a", "1s", 1), checkpoint("0s"), arrives("0s", "a", "1s", 1), checkpoint("0s")},
+				example: []step{arrives("0s", "a", "1s", 1), checkpoint("0s"), arrives("0s", "a", "1s", 1),
+					checkpoint("0s")},
 				plain:   []string{"+I {order_id: a}"},
 				changed: []string{"+I {order_id: a}", "-U {order_id: a}", "+U {order_id: a}"},
 			},
@@ -391,7 +397,7 @@ var relations = []relation{
 			{
 				configs: []string{"rowtime-desc mini_batch"},
 				why:     "A copy is an update within the batch, too.",
-				example: []step{arrives("0s", "a", "1s", 1), watermark("0s", "1s")},
+				example: []step{arrives("0s", "a", "1s", 1), watermark("0s", "5s")},
 				plain:   []string{"+I {order_id: a, created_at: 1s, price: 1}"},
 				changed: []string{
 					"+I {order_id: a, created_at: 1s, price: 1}",

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"deduplab/semantics"
 	"deduplab/strategies"
 	"deduplab/stream"
 )
@@ -41,11 +42,13 @@ var rules = []struct {
 	{"nontime order_by=price asc ttl=10s", func() rule { return &topOne{ttl: ttl, before: byPrice} }},
 	{"nontime order_by=price asc cache=1", func() rule { return &topOne{size: 1, before: byPrice} }},
 	{"nontime order_by=price asc cache=2 ttl=10s", func() rule { return &topOne{size: 2, ttl: ttl, before: byPrice} }},
-	{"nontime order_by=price desc ttl=10s", func() rule { return &topOne{retracts: true, ttl: ttl, before: byPriceDesc} }},
+	{"nontime order_by=price desc ttl=10s", func() rule {
+		return &topOne{retracts: true, ttl: ttl, before: byPriceDown}
+	}},
 	{"nontime order_by=created_at asc, price asc", func() rule { return &topOne{before: byTimeThenPrice} }},
 	{"nontime order_by=order_id asc ttl=10s", func() rule { return &topOne{ttl: ttl, before: never} }},
 	{"nontime-to-changelog order_by=price asc", func() rule { return &topOne{before: byPrice} }},
-	{"nontime-to-changelog order_by=price desc", func() rule { return &topOne{retracts: true, before: byPriceDesc} }},
+	{"nontime-to-changelog order_by=price desc", func() rule { return &topOne{retracts: true, before: byPriceDown} }},
 	{"nontime order_by=price asc top=2", func() rule { return &topTwo{before: byPrice} }},
 
 	{"select-distinct", func() rule { return &groups{of: wholeRow, better: never} }},
@@ -109,6 +112,26 @@ func TestRules(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// TestYAML reads and runs what a failure prints: `lab test` says the same of the steps as the rules do.
+func TestYAML(t *testing.T) {
+	for _, tc := range rules {
+		t.Run(tc.config, func(t *testing.T) {
+			c := configure(tc.config)
+			for seed := range 5 {
+				steps := anySteps(watermarkOp, clockOp, checkpointOp).Example(seed)
+				text := yaml("as TestRules prints it", c, steps, follow(tc.rule(), steps))
+				file, err := semantics.Load("found.yaml", []byte(text))
+				if err != nil {
+					t.Fatalf("%v\n%s", err, text)
+				}
+				for _, failure := range file.Tests[0].Run() {
+					t.Errorf("%v\n%s", failure, text)
+				}
+			}
 		})
 	}
 }
@@ -383,7 +406,7 @@ type topOne struct {
 }
 
 func byPrice(a, b row) bool         { return a.price < b.price }
-func byPriceDesc(a, b row) bool     { return a.price > b.price }
+func byPriceDown(a, b row) bool     { return a.price > b.price }
 func byTimeThenPrice(a, b row) bool { return earlier(a, b) || a.event == b.event && byPrice(a, b) }
 func never(row, row) bool           { return false }
 
@@ -527,10 +550,10 @@ type windows struct {
 	reached stream.Time
 	any     bool // there was a watermark
 	open    map[window]row
-	// lateAtBorders: late rows count as one for each key and window, and only at a checkpoint or when a watermark passes
-	// the border of a window.
+	// lateAtBorders: late rows count as one for each key and window, and only at a checkpoint or when a watermark
+	// passes the border of a window.
 	lateAtBorders bool
-	late1         map[window]bool
+	lateRows      map[window]bool
 	border        stream.Time
 }
 
@@ -573,13 +596,13 @@ func minimum(stands, r row) row {
 
 func (o *windows) row(_ stream.Time, r row) {
 	if o.open == nil {
-		o.open, o.late1 = map[window]row{}, map[window]bool{}
+		o.open, o.lateRows = map[window]row{}, map[window]bool{}
 	}
 	w := windowOf(r)
 	stands, ok := o.open[w]
 	switch {
 	case o.any && o.reached >= w.end-1 && o.lateAtBorders:
-		o.late1[w] = true
+		o.lateRows[w] = true
 	case o.any && o.reached >= w.end-1:
 		o.late++
 	case ok:
@@ -590,7 +613,7 @@ func (o *windows) row(_ stream.Time, r row) {
 }
 
 func (o *windows) watermark(now, to stream.Time) {
-	if !o.any || to >= o.border {
+	if to >= o.border {
 		o.countLate()
 		o.border = (to + 1).Floor(5*second) + 5*second - 1
 	}
@@ -606,17 +629,17 @@ func (o *windows) watermark(now, to stream.Time) {
 func (o *windows) checkpoint(stream.Time) { o.countLate() }
 
 func (o *windows) countLate() {
-	o.late += int64(len(o.late1))
-	clear(o.late1)
+	o.late += int64(len(o.lateRows))
+	clear(o.lateRows)
 }
 
 func (o *windows) known(stream.Time) map[string]bool {
 	known := map[string]bool{}
 	for w := range o.open {
-		known[fmt.Sprint(w)] = true
+		known[w.key] = true
 	}
-	for w := range o.late1 {
-		known[fmt.Sprint(w)] = true
+	for w := range o.lateRows {
+		known[w.key] = true
 	}
 	return known
 }
@@ -709,12 +732,12 @@ func (o *batchByClock) clock(now stream.Time) {
 // batchByWatermark ends with a watermark that reaches the last millisecond of 3 s that none has reached before.
 type batchByWatermark struct {
 	batch
-	border stream.Time
+	over stream.Time // the intervals before it
 }
 
 func (o *batchByWatermark) watermark(now, w stream.Time) {
-	if o.border == 0 || w >= o.border {
+	if reached := (w + 1).Floor(3 * second); reached > o.over {
 		o.end(now)
-		o.border = (w + 1).Floor(3*second) + 3*second - 1
+		o.over = reached
 	}
 }

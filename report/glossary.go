@@ -72,7 +72,8 @@ var glossary = []entry{
 	{"percentile", "p99 is the value that 99 of 100 events do not exceed; lost events have no latency, so survivors " +
 		"flatter.", nil},
 
-	{"keys live", "Distinct keys in unexpired state, caches and buffers of the operator.",
+	{"keys live", "Distinct keys in unexpired state, caches and buffers of the operator; where SELECT DISTINCT " +
+		"groups by the whole row, that is the key. Peaks are the largest of about 240 samples over the run.",
 		[]string{"state.keys_live_peak", "state.keys_live_end"}},
 	{"keys held", "Live keys together with those that have expired but are not removed yet.",
 		[]string{"state.keys_held_peak"}},

@@ -184,7 +184,7 @@ type Latency struct {
 	Commit Quantiles `json:"commit"` // visible - emission, per change
 }
 
-// State over time. Keys are summed over subtasks.
+// State over time. Keys are summed over subtasks; a peak is the largest sample of the series.
 type State struct {
 	KeysLivePeak int64 `json:"keys_live_peak"`
 	KeysLiveEnd  int64 `json:"keys_live_end"`

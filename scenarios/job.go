@@ -40,7 +40,8 @@ func (l *loader) job(n *yml.Node) {
 		yml.May("checkpoint", func(n *yml.Node) {
 			l.Object(n,
 				yml.May("interval", yml.Value(l.Reader, &j.Checkpoint.Interval, span)),
-				yml.May("delivery", yml.Value(l.Reader, &j.Checkpoint.Delivery, yml.OneOf("at-least-once", "exactly-once"))),
+				yml.May("delivery", yml.Value(l.Reader, &j.Checkpoint.Delivery,
+					yml.OneOf("at-least-once", "exactly-once"))),
 			)
 			if j.Checkpoint.Delivery == "exactly-once" && j.Checkpoint.Interval == 0 && !l.Faulty(n) {
 				l.Add(n.Get("delivery").At, "exactly-once delivery needs checkpoints: set checkpoint.interval")

@@ -429,8 +429,8 @@ func (l *loader) expect(n *yml.Node, e *expectation, columns []stream.Column) {
 			}
 			count, err := yml.Whole(0, maxRun)(s)
 			if err != nil {
-				return *e, fmt.Errorf("%s must be a list of rows such as [\"+I {order_id: a}\"], a number of rows, or any",
-					n.Name)
+				return *e, fmt.Errorf("%s must be a list of rows such as [\"+I {order_id: a}\"], "+
+					"a number of rows, or any", n.Name)
 			}
 			e.count = count
 			return *e, nil

@@ -22,8 +22,8 @@ type correction struct {
 }
 
 // Rewrite writes what was sent and held into the expectations of the tests that selected picks, and returns the file as
-// it then is, with the number of expectations that changed. All else stays as it is written. What a rewrite cannot
-// mend, such as a job that fails, is left alone.
+// it then is, with the number of expectations that changed. All else stays as it is written. Of many rows only the number
+// is written. What a rewrite cannot mend, such as a job that fails, is left alone.
 func Rewrite(path string, src []byte, selected func(*Test) bool) ([]byte, int, error) {
 	file, err := Load(path, src)
 	if err != nil {

@@ -46,10 +46,10 @@
 //	emits: [ROW, ...]            what the step sends, in this order; a ROW is a text such as "+I {order_id: a}"
 //	emits: 3                     how many rows it sends
 //	emits: any                   whatever it sends
-//	emits_any_order: true        the rows may come in any order: the engine leaves that of keys open in a batch or a window
+//	emits_any_order: true        in any order: the engine leaves that of keys open in a batch or a window
 //	side_output: [ROW, ...]      the same for what is diverted to a side output or a dead letter queue
-//	state: {...}                 entries, cached, buffered, live, timers, late_dropped; entries may be split by the names
-//	                             of states and timers by event and proc
+//	state: {...}                 entries, cached, buffered, live, timers, late_dropped; entries may be split by the
+//	                             names of states and timers by event and proc
 //	error: true                  the job fails in this step; it is the last one
 //
 // A step without emits must send nothing, and one without side_output must divert nothing. Of a row only the columns
@@ -170,7 +170,8 @@ type runner struct {
 }
 
 func (r *runner) fail(line int, step, what string, want, got []string) {
-	r.failures = append(r.failures, Failure{File: r.test.File, Line: line, Step: step, What: what, Want: want, Got: got})
+	f := Failure{File: r.test.File, Line: line, Step: step, What: what, Want: want, Got: got}
+	r.failures = append(r.failures, f)
 }
 
 // step feeds one step and compares. It reports whether the test goes on.
@@ -224,8 +225,9 @@ func (r *runner) compare(s *step, name, what string, want *expectation, got []ha
 		return
 	case want.count >= 0:
 		if len(got) != want.count {
-			r.fail(line, name, what, []string{fmt.Sprintf("%d rows", want.count)}, []string{fmt.Sprintf("%d rows", len(got))})
-			r.corrections = append(r.corrections, correction{node: want.node, text: []string{fmt.Sprint(len(got))}})
+			count := fmt.Sprint(len(got))
+			r.fail(line, name, what, []string{want.node.Text + " rows"}, []string{count + " rows"})
+			r.corrections = append(r.corrections, correction{node: want.node, text: []string{count}})
 		}
 		return
 	case want.matches(got):
@@ -237,7 +239,8 @@ func (r *runner) compare(s *step, name, what string, want *expectation, got []ha
 		gotText[i] = out.Format(shown)
 	}
 	r.fail(line, name, what, want.texts(got, r.test.columnsOf(what)), gotText)
-	r.corrections = append(r.corrections, correction{node: want.node, step: s.node, field: what, text: gotText, rows: true})
+	c := correction{node: want.node, step: s.node, field: what, text: gotText, rows: true}
+	r.corrections = append(r.corrections, c)
 }
 
 // matches reports whether the rows are the expected ones.

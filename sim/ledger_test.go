@@ -181,7 +181,10 @@ func TestLedgerLatency(t *testing.T) {
 			"1: 10 10", "1: 10 10", "0: 0 0"},
 		{"a lost event has no latency", "a1 b1", "drop a1 late; +I b1", 0, "1: 0 0", "1: 0 0", "0: 0 0"},
 		{"an update settles the event later", "a1 a2", "+I a1; +U a2 for a1", 0, "1: 0 0", "1: 10 10", "0: 0 0"},
-		{"a second emission is no second wait", "a1 a2", "+I a1; +I a2", 0, "1: 0 0", "1: 0 0", "0: 0 0"},
+		{"a second emission is no second wait, but a later change", "a1 a2", "+I a1; +I a2", 0, "1: 0 0", "1: 10 10",
+			"0: 0 0"},
+		{"of several changes the last one counts", "a1 a2 a3", "+I a1; +I a2; +U a3 for a2", 0, "1: 0 0", "1: 20 20",
+			"0: 0 0"},
 		{"each change is visible at the next checkpoint", "a1 b1", "+I a1; +I b1", 100, "2: 0 0", "2: 0 0", "2: 80 90"},
 		{"at the very checkpoint at once", "a1", "hold a1; release a1 @200", 100, "1: 190 190", "1: 190 190", "1: 0 0"},
 		{"the drain is left out", "a1", "hold a1; release a1 @2000", 100, "0: 0 0", "0: 0 0", "0: 0 0"},
@@ -314,7 +317,6 @@ func tell(t *testing.T, spec LedgerSpec, rows, steps string) *Ledger {
 			c.Op = OpEmit
 		case "+U":
 			c.Op, c.Kind, c.Old = OpEmit, stream.UpdateAfter, w.row(words[3]).Tag
-			c.Since = w.row(words[3]).Arrival
 		case "drop", "revoke":
 			c.Op, c.Behind = OpDrop, words[2] == "behind"
 			if words[0] == "revoke" {
@@ -333,7 +335,7 @@ func tell(t *testing.T, spec LedgerSpec, rows, steps string) *Ledger {
 				c.Since = row.Arrival
 			}
 		case "-U", "-D", "refresh":
-			c.Op, c.Kind, c.Since, handled = OpAgain, stream.UpdateAfter, row.Arrival, false
+			c.Op, c.Kind, handled = OpAgain, stream.UpdateAfter, false
 			if words[0] != "refresh" {
 				c.Kind, _ = stream.ParseKind(words[0])
 			}
@@ -348,6 +350,9 @@ func tell(t *testing.T, spec LedgerSpec, rows, steps string) *Ledger {
 			if _, err := fmt.Sscan(at, &now); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if _, end := w.Span(); now > end {
+			l.EndSpan()
 		}
 		c.At = now
 		l.Take(&c, row.Key, nil)

@@ -49,7 +49,7 @@ func (j Job) sourceNode() string {
 }
 
 // insertsOnly refuses a changelog for a node that takes inserts only: FlinkChangelogModeInferenceProgram, flink-extra
-// changelog/refused.
+// _refused.json.
 func (j Job) insertsOnly(p Plan, node string) Plan {
 	if j.changelog() {
 		p.Refused = fmt.Sprintf("%s doesn't support consuming %s changes which is produced by node %s",
@@ -66,9 +66,9 @@ func (j Job) notModelled(p Plan, what string) Plan {
 	return p
 }
 
-// failsOnUpdates makes an operator check that its input holds inserts only, as the functions behind StreamExecDeduplicate
-// do: DeduplicateFunctionHelper.checkInsertOnly. No planned job gets there, unless its source declares insert-only what
-// it is not: FLINK-34702.
+// failsOnUpdates makes an operator check that its input holds inserts only, as the functions behind
+// StreamExecDeduplicate do: DeduplicateFunctionHelper.checkInsertOnly. No planned job gets there, unless its source
+// declares insert-only what it is not: FLINK-34702.
 func failsOnUpdates(p Plan) Plan {
 	newOperator := p.New
 	p.New = func(c *sim.Ctx) sim.Operator { return checked{newOperator(c)} }

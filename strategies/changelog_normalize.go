@@ -2,7 +2,6 @@ package strategies
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"deduplab/sim"
@@ -13,8 +12,8 @@ var _ = register(&Strategy{
 	Name:   "changelog-normalize",
 	Engine: "flink-sql",
 	About:  "the planner's own step behind a source of changes with a primary key: repeated change events are suppressed",
-	Loses: "It loses nothing, but keeps every row in state; after the TTL a repeated change event comes out as an insert, " +
-		"and a delete goes unnoticed.",
+	Loses: "It loses nothing, but keeps every row in state; after the TTL a repeated change event comes out as an " +
+		"insert, and a delete goes unnoticed.",
 	Facts: changelogNormalizeFacts,
 	Params: []Param{ttlParam, {Name: "events_duplicate", Kind: Bool, Default: "true",
 		About: "table.exec.source.cdc-events-duplicate: the source may repeat change events; false: they are believed"}},
@@ -62,8 +61,8 @@ var _ = register(&Strategy{
 
 // normalize is Flink's ProcTimeDeduplicateKeepLastRowFunction over a changelog, behind a DropUpdateBefore: it holds the
 // last row of each key, and makes the changes from that, not from what it is told. A repeated row is suppressed, unless
-// there is a TTL to be kept up; what is already deleted is not deleted again; the row of a -U or -D is the one in state:
-// flink-extra changelog/normalize, changelog/normalize-ttl, FL-11.
+// there is a TTL to be kept up; what is already deleted is not deleted again; the row of a -U or -D is the one in
+// state: flink-extra changelog/normalize, changelog/normalize-ttl, FL-11.
 type normalize struct {
 	sim.Base
 	state      *sim.Table
@@ -168,28 +167,29 @@ func (o *normalizeBatch) State(c *sim.Ctx) sim.State {
 }
 
 // changelogNormalizeFacts is what is known of the strategy.
-var changelogNormalizeFacts = slices.Concat([]Fact{
+var changelogNormalizeFacts = []Fact{
 	{TopicState, "the last row of each key, whole", "flink-extra/changelog/normalize"},
-	{TopicState, "each insert or update restarts the TTL", "flink-extra/changelog/normalize-ttl"},
+	{TopicState, "each insert or update restarts the TTL, and a delete clears the " +
+		"key", "flink-extra/changelog/normalize-ttl"},
 	confluentTTL,
-	{TopicChangelog, "over a source of changes declared [I,UB,UA,D]: a repeated row is suppressed, a second delete " +
-		"ignored, and -U comes from state (FLINK-19795)", "flink-extra/changelog/normalize"},
-	{TopicChangelog, "unless table.exec.source.cdc-events-duplicate is true a source of -U and +U is believed, and nothing " +
-		"is removed", "flink-extra/changelog/primary-key-believed"},
-	{TopicChangelog, "a source of inserts is not normalised: every row goes through", NotRecorded},
-	{TopicChangelog, "with a TTL a repeated row goes out as -U/+U, to keep state downstream alive",
-		"flink-extra/changelog/normalize-ttl"},
+	{TopicChangelog, "over a source of changes declared [I,UB,UA,D]: a repeated row is suppressed, a second delete is " +
+		"ignored, and -U comes from state, not from the source (FLINK-19795)", "flink-extra/changelog/normalize"},
+	{TopicChangelog, "an upsert sink gets no -U", "flink-extra/changelog/normalize-upsert"},
+	{TopicChangelog, "with a TTL a repeated row goes out as -U/+U, to keep state downstream " +
+		"alive", "flink-extra/changelog/normalize-ttl"},
+	{TopicChangelog, "without table.exec.source.cdc-events-duplicate the source is believed, and over a source of " +
+		"inserts there is no such step at all", "flink-extra/changelog/primary-key-believed"},
 	{TopicLate, "no lateness test", "flink-extra/changelog/normalize"},
-	{TopicLatency, "at once", "flink-extra/changelog/normalize"},
-	{TopicLatency, "with mini-batch when the clock reaches a multiple of the interval, the last change of a key alone",
-		"flink-extra/changelog/normalize-mini-batch"},
+	{TopicLatency, "at once; with mini-batch the last change of each key when the batch " +
+		"ends", "flink-extra/changelog/normalize-mini-batch"},
 	commitLatency,
-	{TopicDeterminism, "processing time: closed but for the TTL; changes of a key must come in their order", NotRecorded},
-	{TopicDeterminism, "watermarks: closed; they are not asked", NotRecorded},
-	{TopicDeterminism, "idleness: closed, as the watermark is not asked", NotRecorded},
-	{TopicDeterminism, "state TTL: open; after it an update comes out as an insert", NotRecorded},
+	{TopicDeterminism, "processing time: closed but for the TTL, as long as the changes of a key come in their " +
+		"order", "flink-extra/changelog/normalize"},
+	{TopicDeterminism, "watermarks: closed; they are not asked", "flink-extra/changelog/normalize"},
+	{TopicDeterminism, "idleness: closed, as the watermark is not asked", "flink-extra/changelog/normalize"},
+	{TopicDeterminism, "state TTL: open; after it an update comes out as an insert", "flink-extra/random/normalize-ttl-1"},
 	opensReplay,
 	callsNoFunction,
 	{TopicLoses, "nothing, but a delete that comes after the TTL has no effect", NotRecorded},
-	{TopicLeaks, "a repeat that comes after the TTL is an insert again", NotRecorded},
-})
+	{TopicLeaks, "a repeat that comes after the TTL is an insert again", "flink-extra/random/normalize-ttl-1"},
+}

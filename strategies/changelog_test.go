@@ -10,12 +10,13 @@ import (
 	"pgregory.net/rapid"
 
 	"deduplab/harness"
+	"deduplab/sim"
 	"deduplab/strategies"
 	"deduplab/stream"
 )
 
-// oracle is what a query over a table must hold, by the simplest reading of its SQL. The table's rows stand in the order
-// in which they came.
+// oracle is what a query over a table must hold, by the simplest reading of its SQL. The table's rows stand in the
+// order in which they came.
 type oracle func(rows []stream.Record) []stream.Record
 
 // overChangelog are the strategies that take a changelog, each with its parameters and what it must hold.
@@ -214,6 +215,54 @@ func TestSnapshotsOfChangelogs(t *testing.T) {
 			if want, got := fmt.Sprint(plain.Take()), fmt.Sprint(restored.Take()); got != want {
 				t.Fatalf("%s: sent %s after restarts, else %s", c.strategy, got, want)
 			}
+		}
+	})
+}
+
+// TestEveryChangeIsAccountedFor gives strategies changes that fit nothing: each row must have one disposition still,
+// also with a TTL and in batches.
+func TestEveryChangeIsAccountedFor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := []string{"changelog-normalize", "keyed-process", "nontime", "pass-through", "rowtime-asc",
+			"select-distinct"}
+		name := rapid.SampledFrom(names).Draw(t, "strategy")
+		params, job := map[string]string{}, changelog
+		job.Schema = harness.Orders()
+		if name == "nontime" {
+			params["order_by"], params["top"] = "quantity asc", fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "top"))
+		}
+		if name != "pass-through" {
+			params["ttl"] = rapid.SampledFrom([]string{"0s", "2s"}).Draw(t, "ttl")
+		}
+		if name == "changelog-normalize" && rapid.Bool().Draw(t, "batches") {
+			job.MiniBatch = strategies.MiniBatch{Latency: 1000, Size: 3}
+		}
+		strategy, _ := strategies.Lookup(name)
+		args, faults := strategy.Resolve(params, job.Schema)
+		if len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		plan, records := strategy.Plan(args, job), harness.NewRecords(job.Schema)
+		task := sim.NewTask(sim.TaskSpec{Parallelism: 1, Readers: 1, Records: records, Prepare: plan.Prepare(records),
+			New: plan.New, UpdateBefore: rapid.Bool().Draw(t, "update before")})
+		rows, settled := 0, 0
+		at := stream.Time(0)
+		for range rapid.IntRange(1, 40).Draw(t, "rows") {
+			at += stream.Time(rapid.IntRange(0, 900).Draw(t, "after"))
+			row := records.Add(stream.Kind(rapid.IntRange(0, 3).Draw(t, "kind")), drawRow(t))
+			row.Arrival = at
+			task.Row(&row)
+			rows++
+		}
+		task.Checkpoint(at)
+		task.Take(func(c *sim.Change, _ stream.Key, _ []stream.Tag) {
+			switch c.Op {
+			case sim.OpEmit, sim.OpDrop, sim.OpHold:
+				settled++
+			}
+		})
+		if settled != rows {
+			t.Fatalf("%s: %d rows went in, %d have a disposition", name, rows, settled)
 		}
 	})
 }

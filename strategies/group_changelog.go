@@ -7,9 +7,9 @@ import (
 	"deduplab/stream"
 )
 
-// changelogGroup is Flink's GroupAggFunction over a source that sends updates and deletes: it counts the rows of a group
-// (COUNT_RETRACT) and sends -D when none is left; -U and -D of a group that it does not know are passed over. With a
-// column it holds the column's MIN (MIN_RETRACT), whose values are all kept: flink-extra changelog/distinct,
+// changelogGroup is Flink's GroupAggFunction over a source that sends updates and deletes: it counts the rows of a
+// group (COUNT_RETRACT) and sends -D when none is left; -U and -D of a group that it does not know are passed over.
+// With a column it holds the column's MIN (MIN_RETRACT), whose values are all kept: flink-extra changelog/distinct,
 // changelog/distinct-key, changelog/group-by-min.
 type changelogGroup struct {
 	sim.Base

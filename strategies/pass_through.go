@@ -14,9 +14,13 @@ var _ = register(&Strategy{
 	Loses:  "It loses nothing and lets every copy through.",
 	Facts:  passThroughFacts,
 	Plan: func(_ Args, job Job) Plan {
-		// The floor runs into every sink, though an upsert sink would want an ON CONFLICT clause for it.
 		p := job.passThroughPlan(job.ddl("orders") + "\n\n" + fmt.Sprintf("SELECT %s FROM orders;", job.columns("")))
-		p.Declared, p.UpsertKey = p.Changelog, NoKey
+		p.UpsertKey = NoKey
+		if job.changelog() {
+			return job.planned(p)
+		}
+		// The floor runs into every sink, though an upsert sink would want an ON CONFLICT clause for it.
+		p.Declared = p.Changelog
 		return p
 	},
 })

@@ -21,8 +21,8 @@ type rankQuery struct {
 }
 
 // retractPlan plans the first rows of a key over a source that sends updates and deletes. Whatever the order, also by a
-// time attribute, it stays StreamExecRank (FLINK-34702: Deduplicate takes inserts only), here with RetractStrategy and so
-// RetractableTopNFunction; UpdateFastStrategy needs a sort key that changes in one direction only, which the planner
+// time attribute, it stays StreamExecRank (FLINK-34702: Deduplicate takes inserts only), here with RetractStrategy and
+// so RetractableTopNFunction; UpdateFastStrategy needs a sort key that changes in one direction only, which the planner
 // knows of some aggregates, but of no source: flink-extra changelog/price-asc, changelog/rowtime-asc,
 // changelog/primary-key. Mini-batch changes nothing: changelog/price-asc-mini-batch.
 func (j Job) retractPlan(q rankQuery) Plan {
@@ -56,12 +56,12 @@ func (j Job) retractPlan(q rankQuery) Plan {
 }
 
 // retractableRank is Flink's RetractableTopNFunction for ROW_NUMBER without the number in the result. It keeps all rows
-// of a key that were not taken back. Of the first n, what leaves them goes out as -D, what comes among them as +I; there
-// is never a -U or +U: flink-extra changelog/price-asc, changelog/price-asc-upsert.
+// of a key that were not taken back. Of the first n, what leaves them goes out as -D, what comes among them as +I;
+// there is never a -U or +U: flink-extra changelog/price-asc, changelog/price-asc-upsert.
 //
-// Rows tie where their sort keys are equal, and stand in the order of their arrival. A processing-time attribute is NULL
-// in every row until something reads it, so that ordered by it all rows of a key tie, and DESC keeps the first arrival
-// too: changelog/proctime-asc, changelog/proctime-desc.
+// Rows tie where their sort keys are equal, and stand in the order of their arrival. A processing-time attribute is
+// NULL in every row until something reads it, so that ordered by it all rows of a key tie, and DESC keeps the first
+// arrival too: changelog/proctime-asc, changelog/proctime-desc.
 //
 // State are two maps, and a retraction need not fit either: by sort key a count, and by sort key the rows. Both are
 // lenient: what is not there is passed over with a warning. A row that is equal in its sort key only lowers the count,
@@ -126,8 +126,8 @@ func (o *retractableRank) load(key stream.Key, now stream.Time) *rankedRows {
 	return k
 }
 
-// errTooFewRows is what the engine fails with where a count is larger than its list: the rows of a sort key that expired
-// and came again were counted before.
+// errTooFewRows is what the engine fails with where a count is larger than its list: the rows of a sort key that
+// expired and came again were counted before.
 var errTooFewRows = errors.New("IndexOutOfBoundsException in RetractableTopNFunction: state has expired in part")
 
 // accumulate takes a row in: emitRecordsWithoutRowNumber, then the data state.
@@ -195,7 +195,8 @@ func (o *retractableRank) retract(c *sim.Ctx, k *rankedRows, row *stream.Row) {
 	}
 }
 
-// emitRetraction sends what a retraction changes among the first n. It reports whether it has found and removed the row.
+// emitRetraction sends what a retraction changes among the first n. It reports whether it has found and removed the
+// row.
 func (o *retractableRank) emitRetraction(c *sim.Ctx, k *rankedRows, r ranked, row *stream.Row) bool {
 	next, found := 1, false // next: the rank of the next row
 	insert := func(tag stream.Tag) { c.Again(stream.Insert, row.Key, tag, row.Arrival) }

@@ -18,7 +18,8 @@ var _ = register(&Strategy{
 		code := job.ddl("orders") + "\n\n" + ttlOption(ttl) + job.rowNumber(job.eventName()+" ASC")
 		if job.changelog() {
 			return job.retractPlan(rankQuery{
-				top: 1, ttl: ttl, order: []OrderBy{{Column: job.Schema.Event}}, node: "ROWTIME " + job.eventName() + " ASC", code: code,
+				top: 1, ttl: ttl, order: []OrderBy{{Column: job.Schema.Event}},
+				node: "ROWTIME " + job.eventName() + " ASC", code: code,
 			})
 		}
 		waits := !job.MiniBatch.on() && job.Version.rowtimeAscWaits()

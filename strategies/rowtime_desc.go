@@ -18,7 +18,8 @@ var _ = register(&Strategy{
 		code := job.ddl("orders") + "\n\n" + ttlOption(ttl) + job.rowNumber(job.eventName()+" DESC")
 		if job.changelog() {
 			return job.retractPlan(rankQuery{
-				top: 1, ttl: ttl, order: []OrderBy{{Column: job.Schema.Event, Desc: true}}, node: "ROWTIME " + job.eventName() + " DESC", code: code,
+				top: 1, ttl: ttl, order: []OrderBy{{Column: job.Schema.Event, Desc: true}},
+				node: "ROWTIME " + job.eventName() + " DESC", code: code,
 			})
 		}
 		p := Plan{

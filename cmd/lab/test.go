@@ -34,8 +34,8 @@ func newTest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test FILE|DIR...",
 		Short: "run semantics tests and replay recordings of the real engine",
-		Long: `test runs two kinds of tests against the lab's operators, step by step, and compares what comes out, what is held and
-what is counted:
+		Long: `test runs two kinds of tests against the lab's operators, step by step, and compares what comes out, what is
+held and what is counted:
 
   *.yaml  tests that people write: on these rows I expect this changelog. See scenarios/semantics for examples and
           go doc deduplab/semantics for the format.
@@ -53,7 +53,7 @@ reported in one run. It exits 1 when a test fails, 2 when a YAML file is invalid
 	flags.StringVar(&o.run, "run", "", "run only the tests whose name or file matches this regular `expression`")
 	flags.BoolVar(&o.diff, "diff", false, "show what differs as a unified diff, not side by side")
 	flags.StringVar(&o.junit, "junit", "", "also write the results as JUnit XML to this `file`")
-	flags.BoolVar(&o.rewrite, "rewrite", false, "write what was sent and held into the expectations of YAML tests that fail")
+	flags.BoolVar(&o.rewrite, "rewrite", false, "write what was sent and held into the YAML tests that fail")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "do not list the tests that pass")
 	return cmd
 }
