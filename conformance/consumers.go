@@ -9,6 +9,7 @@ import (
 
 	"deduplab/downstream"
 	"deduplab/strategies"
+	"deduplab/strategies/sqlshape"
 	"deduplab/stream"
 )
 
@@ -74,7 +75,7 @@ func (c *Case) newBehind(by strategies.Consumer, plan strategies.Plan, schema st
 		return nil, err
 	}
 	if by == strategies.GroupAggregate {
-		ttl, _ := stream.ParseDuration(optionDuration(c.Config["table.exec.state.ttl"]))
+		ttl, _ := sqlshape.Duration(c.Config["table.exec.state.ttl"])
 		return &behind{
 			Consumer: downstream.NewAggregate(downstream.AggregateSpec{
 				Column: column, Retracts: retracts, TTL: ttl, BatchSize: batches.Size, OnePhase: onePhase,
@@ -116,7 +117,7 @@ func (c *Case) newJoin(schema stream.Schema) (*behind, error) {
 }
 
 func interval(n, unit string) stream.Time {
-	t, _ := stream.ParseDuration(n + intervalLetters[unit])
+	t, _ := stream.ParseDuration(n + intervalLetters[strings.ToUpper(unit)])
 	return t
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"deduplab/strategies"
+	"deduplab/strategies/sqlshape"
 	"deduplab/stream"
 )
 
@@ -97,7 +98,8 @@ var ids = map[string]recorded{
 }
 
 var (
-	sizePattern     = regexp.MustCompile(`TUMBLE\(.*INTERVAL '(\d+)' (SECOND|MINUTE|HOUR|DAY)\)`)
+	tumblePattern   = regexp.MustCompile(`(?is)TUMBLE\s*\(`)
+	sizePattern     = regexp.MustCompile(`(?is)TUMBLE\s*\(.*INTERVAL\s+'(\d+)'\s+(SECOND|MINUTE|HOUR|DAY)S?\s*\)`)
 	topPattern      = regexp.MustCompile(`rn <= (\d+)`)
 	minPattern      = regexp.MustCompile(`MIN\((\w+)\) AS (\w+) FROM (\w+) GROUP BY`)
 	hintPattern     = regexp.MustCompile(`STATE_TTL\('[^']*' = '([^']*)'\)`)
@@ -130,7 +132,9 @@ func (c *Case) plan(schema stream.Schema) (recorded, strategies.Plan, error) {
 	}
 	if c.SQL != nil {
 		if m := sizePattern.FindStringSubmatch(*c.SQL); m != nil && takes("size") {
-			given["size"] = m[1] + intervalLetters[m[2]]
+			given["size"] = m[1] + intervalLetters[strings.ToUpper(m[2])]
+		} else if tumblePattern.MatchString(*c.SQL) && takes("size") {
+			return fail("the window's size is not spelled INTERVAL 'n' SECOND, MINUTE, HOUR or DAY")
 		}
 		if m := topPattern.FindStringSubmatch(*c.SQL); m != nil && takes("top") {
 			given["top"] = m[1]
@@ -139,7 +143,9 @@ func (c *Case) plan(schema stream.Schema) (recorded, strategies.Plan, error) {
 			given["column"] = m[1]
 		}
 		if m := hintPattern.FindStringSubmatch(*c.SQL); m != nil && takes("hint") {
-			given["hint"] = strings.ReplaceAll(m[1], " ", "")
+			if err := optionDuration(given, "hint", m[1]); err != nil {
+				return fail("STATE_TTL: %w", err)
+			}
 		}
 	}
 	job := strategies.Job{Schema: schema}
@@ -151,7 +157,9 @@ func (c *Case) plan(schema stream.Schema) (recorded, strategies.Plan, error) {
 		case "table.exec.state.ttl":
 			// Windows ignore it, and the hint of a process table function wins over it.
 			if takes("ttl") && id.strategy != "ptf" {
-				given["ttl"] = optionDuration(value)
+				if err := optionDuration(given, "ttl", value); err != nil {
+					return fail("%s: %w", option, err)
+				}
 			}
 		case "table.exec.source.cdc-events-duplicate":
 			if takes("events_duplicate") {
@@ -206,8 +214,8 @@ func (c *Case) miniBatch() (strategies.MiniBatch, error) {
 	if c.Config[prefix+"enabled"] != "true" {
 		return strategies.MiniBatch{}, nil
 	}
-	latency, err := stream.ParseDuration(optionDuration(c.Config[prefix+"allow-latency"]))
-	if err != nil || latency == 0 {
+	latency, ok := sqlshape.Duration(c.Config[prefix+"allow-latency"])
+	if !ok || latency == 0 {
 		return strategies.MiniBatch{}, fmt.Errorf("option %sallow-latency: %q is not a duration", prefix,
 			c.Config[prefix+"allow-latency"])
 	}
@@ -222,8 +230,12 @@ func (c *Case) miniBatch() (strategies.MiniBatch, error) {
 	}, nil
 }
 
-// optionDuration turns a Flink duration such as "2 h" or "100 ms" into the lab's spelling.
-func optionDuration(value string) string {
-	value = strings.ReplaceAll(value, " ", "")
-	return strings.Replace(value, "min", "m", 1)
+// optionDuration puts a duration, as Flink's options spell it, among the parameters.
+func optionDuration(given params, name, value string) error {
+	t, ok := sqlshape.Duration(value)
+	if !ok {
+		return fmt.Errorf("%q is not a duration such as 2 h or 100 ms", value)
+	}
+	given[name] = stream.FormatDuration(t)
+	return nil
 }

@@ -301,9 +301,14 @@ func (r *replay) recordedOutput(row Fields) output {
 	fields := map[string]string{}
 	for _, f := range row {
 		fields[f.Name] = string(f.Value)
+		var text string
+		if f.Value[0] != '"' || json.Unmarshal(f.Value, &text) != nil {
+			continue
+		}
+		fields[f.Name] = strconv.Quote(text) // whichever way JSON spelled it
 		switch f.Name {
 		case "kind", "side_output", "op":
-			fields[f.Name] = strings.Trim(string(f.Value), `"`)
+			fields[f.Name] = text
 		}
 	}
 	return r.output(fields)
@@ -315,8 +320,7 @@ func jsonValue(v stream.Value, c stream.Column) string {
 	case v.Null:
 		return "null"
 	case c.Type == stream.String:
-		b, _ := json.Marshal(v.Text)
-		return string(b)
+		return strconv.Quote(v.Text)
 	case c.Type == stream.Decimal:
 		return strconv.Quote(stream.FormatDecimal(v.Int, c.Scale))
 	}

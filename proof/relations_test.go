@@ -22,7 +22,7 @@ type relation struct {
 	of func(config) bool
 	// both runs a strategy without the change and with it. What comes out must be equal.
 	both  func(t fataler, c config, steps []step) (plain, changed []outcome)
-	known bool // compare how many keys are known, too
+	known bool // compare what is diverted, how many rows are late and how many keys are known, too
 	// except are the strategies for which it does not hold.
 	except []exception
 }
@@ -610,7 +610,7 @@ func (r *relation) written(c config, outcomes []outcome) []string {
 	plan, lines := c.plan(), make([]string, len(outcomes))
 	for i, o := range outcomes {
 		if !r.known {
-			o.late, o.live = 0, 0
+			o.diverted, o.late, o.live = nil, 0, 0
 		}
 		lines[i] = c.written(o, plan)
 	}

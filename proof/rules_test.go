@@ -27,6 +27,7 @@ var rules = []struct {
 	{"ptf ttl=10s", func() rule { return &firstRow{ttl: ttl} }},
 	{"keyed-process", func() rule { return &firstRow{} }},
 	{"keyed-process ttl=10s", func() rule { return &firstRow{ttl: ttl} }},
+	{"keyed-process ttl=10s side_output=true", func() rule { return &firstRow{ttl: ttl, sideOutput: true} }},
 	{"keyed-process timer=10s", func() rule { return &untilTimer{every: true} }},
 	{"keyed-process timer=10s timer_on=first", func() rule { return &untilTimer{} }},
 
@@ -142,6 +143,9 @@ func (c config) written(o outcome, plan strategies.Plan) string {
 	for _, out := range c.inOrder(o.changes, plan) {
 		lines = append(lines, fmt.Sprintf("%s at %s", out.text(plan), stream.FormatDuration(out.at)))
 	}
+	for _, out := range o.diverted {
+		lines = append(lines, "diverted "+out.text(plan))
+	}
 	return fmt.Sprintf("%s, %d late, %d keys known", lines, o.late, o.live)
 }
 
@@ -157,8 +161,8 @@ type rule interface {
 
 // output is what came out. Embedded it makes a rule that does nothing and knows nothing.
 type output struct {
-	changes []change
-	late    int64
+	changes, diverted []change
+	late              int64
 }
 
 func (l *output) out() *output                       { return l }
@@ -169,6 +173,10 @@ func (l *output) known(stream.Time) map[string]bool  { return nil }
 
 func (l *output) send(now stream.Time, kind stream.Kind, r row) {
 	l.changes = append(l.changes, change{now, kind, r})
+}
+
+func (l *output) divert(now stream.Time, r row) {
+	l.diverted = append(l.diverted, change{now, stream.Insert, r})
 }
 
 func (l *output) update(now stream.Time, from, to row) {
@@ -192,8 +200,8 @@ func follow(r rule, steps []step) []outcome {
 			r.checkpoint(s.at)
 		}
 		l := r.out()
-		outcomes = append(outcomes, outcome{l.changes, l.late, len(r.known(s.at))})
-		l.changes = nil
+		outcomes = append(outcomes, outcome{l.changes, l.diverted, l.late, len(r.known(s.at))})
+		l.changes, l.diverted = nil, nil
 	}
 	return outcomes
 }
@@ -240,8 +248,9 @@ func (o *everyRow) row(now stream.Time, r row) { o.send(now, stream.Insert, r) }
 // firstRow sends a row if its key was not seen within the TTL. A copy does not count as seen.
 type firstRow struct {
 	output
-	ttl  stream.Time
-	seen memory
+	ttl        stream.Time
+	sideOutput bool // for copies
+	seen       memory
 }
 
 func (o *firstRow) row(now stream.Time, r row) {
@@ -249,6 +258,8 @@ func (o *firstRow) row(now stream.Time, r row) {
 	if _, ok := o.seen.get(now, r.key); !ok {
 		o.seen.put(r.key, entry{written: now})
 		o.send(now, stream.Insert, r)
+	} else if o.sideOutput {
+		o.divert(now, r)
 	}
 }
 
@@ -644,7 +655,7 @@ func (o *windows) known(stream.Time) map[string]bool {
 	return known
 }
 
-// onTime lets through only rows that are after the watermark, or only those that are not.
+// onTime lets through only rows that are after the watermark and diverts the others, or lets through only the others.
 type onTime struct {
 	rule
 	late             bool
@@ -654,8 +665,12 @@ type onTime struct {
 }
 
 func (o *onTime) row(now stream.Time, r row) {
-	if !o.any && o.withoutWatermark || o.any && (r.event <= o.reached) == o.late {
+	late := r.event <= o.reached
+	switch {
+	case !o.any && o.withoutWatermark || o.any && late == o.late:
 		o.rule.row(now, r)
+	case o.any && late:
+		o.rule.out().divert(now, r)
 	}
 }
 

@@ -188,12 +188,12 @@ type change struct {
 	row
 }
 
-// outcome is what a step left behind: the rows that came out at it, how many were dropped as late so far, and how many
-// keys are known.
+// outcome is what a step left behind: the rows that came out at it, those that were diverted, how many were dropped as
+// late so far, and how many keys are known.
 type outcome struct {
-	changes []change
-	late    int64
-	live    int
+	changes, diverted []change
+	late              int64
+	live              int
 }
 
 // world is what a strategy runs in.
@@ -298,7 +298,8 @@ func (r *runner) take() outcome {
 		o.late += sub.LateDropped
 	}
 	r.task.Take(func(c *sim.Change, _ stream.Key, parts []stream.Tag) {
-		if c.Op != sim.OpEmit && c.Op != sim.OpRelease && c.Op != sim.OpAgain {
+		diverted := c.Op == sim.OpDrop && (c.To == sim.Aside || c.To == sim.Diverted)
+		if !diverted && c.Op != sim.OpEmit && c.Op != sim.OpRelease && c.Op != sim.OpAgain {
 			return
 		}
 		record := r.steps.Record(c.Tag)
@@ -308,6 +309,10 @@ func (r *runner) take() outcome {
 		out := change{c.At, c.Kind, row{record[0].Text, stream.Time(record[1].Int), record[2].Int}}
 		if record[2].Null {
 			out.price = null
+		}
+		if diverted {
+			o.diverted = append(o.diverted, out)
+			return
 		}
 		o.changes = append(o.changes, out)
 	})
@@ -408,6 +413,9 @@ func yaml(name string, c config, steps []step, want []outcome) string {
 			if len(out) > 1 && c.anyOrder(plan) {
 				line("        emits_any_order: true")
 			}
+		}
+		for _, out := range want[i].diverted {
+			line("        side_output: [\"%s\"]", change{kind: stream.Insert, row: out.row}.text(strategies.Plan{}))
 		}
 		if want[i].late != before.late || want[i].live != before.live {
 			line("        state: {late_dropped: %d, live: %d}", want[i].late, want[i].live)

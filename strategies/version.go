@@ -16,12 +16,12 @@ type Version string
 const (
 	Flink23 Version = "2.3"
 
-	// Flink20 is the last version before FLINK-37005 (apache/flink#26051, merged in February 2025, when 2.0 was on its
-	// release branch; first released with 2.1): rowtime ASC ran as RowTimeDeduplicateFunction, which does not wait for
-	// the watermark, keeps late rows and corrects its result, and was declared updating. The planner's insert-only
-	// shortcut for a top-1, and with it the fault of FLINK-40368, came with the same change: EXPLAIN says [I,UB,UA,D]
-	// for a non-time top-1 in 1.20.4 and [I] in 2.1.0 and 2.3.0 (run by IndustryFusion/DigitalTwin#893, which finds the
-	// branch in the source of 2.1 and later, not of 2.0 and earlier).
+	// Flink20 is the last version before FLINK-37005 (apache/flink#26051, under review in February 2025): rowtime ASC
+	// ran as RowTimeDeduplicateFunction, which does not wait for the watermark, keeps late rows and corrects its
+	// result, and was declared updating. The planner's insert-only shortcut for a top-1, and with it the fault of
+	// FLINK-40368, came with the same change. That it came with 2.1 rests on IndustryFusion/DigitalTwin#893: EXPLAIN
+	// says [I,UB,UA,D] for a non-time top-1 in 1.20.4 and [I] in 2.1.0 and 2.3.0, and the branch is in the source of
+	// 2.1 and later, not of 2.0 and earlier. Processing-time ASC was insert-only before, too.
 	Flink20 Version = "2.0"
 
 	// AfterFLINK40368 is a version to come: 2.3 with apache/flink#28980, which takes a top-1 for insert-only if it is

@@ -66,7 +66,8 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	if folder == "" {
 		folder = filepath.Join("out", scenario.Name)
 	}
-	if err := writable(folder); err != nil {
+	undo, err := writable(folder)
+	if err != nil {
 		return err
 	}
 	// A run holds the state of all strategies at once and makes little garbage: half of Go's default headroom will do.
@@ -78,6 +79,7 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	result, err := lab.Run(ctx, scenario, lab.Options{Only: o.only, OpenState: states.open, Progress: progress.show})
 	progress.clear()
 	if err != nil {
+		undo()
 		return err
 	}
 	data, err := write(folder, result)
@@ -97,16 +99,22 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	return err
 }
 
-// writable makes the folder, and finds out before the run whether files can be written to it.
-func writable(folder string) error {
+// writable makes the folder, and finds out before the run whether files can be written to it. Undo removes a folder that
+// was not there before.
+func writable(folder string) (undo func(), err error) {
+	_, err = os.Stat(folder)
+	undo = func() {}
+	if errors.Is(err, os.ErrNotExist) {
+		undo = func() { _ = os.Remove(folder) }
+	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("--out: %w", err)
+		return nil, fmt.Errorf("--out: %w", err)
 	}
 	f, err := os.CreateTemp(folder, ".probe-*")
 	if err != nil {
-		return fmt.Errorf("--out: %w", err)
+		return nil, fmt.Errorf("--out: %w", err)
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return undo, errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // write puts results.json and report.html into a folder, both whole or neither, and returns the former.

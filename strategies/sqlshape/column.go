@@ -155,7 +155,7 @@ func (r *recogniser) hint() {
 		if err != nil || len(tokens) != 6 || !tokens[0].is("STATE_TTL") {
 			continue
 		}
-		span, ok := duration(tokens[4].text)
+		span, ok := Duration(tokens[4].text)
 		switch r.shape.Strategy {
 		case "select-distinct", "select-distinct-key", "group-by-min":
 			if ok {

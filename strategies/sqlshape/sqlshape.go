@@ -253,7 +253,7 @@ func (r *recogniser) settings() error {
 	case strategy.Name == "ptf":
 		r.note("the TTL of the function stands in its @StateHint, which wins over %s; the page assumes 2h", optTTL)
 	case takes("ttl"):
-		span, ok := duration(ttl)
+		span, ok := Duration(ttl)
 		if !ok {
 			return fmt.Errorf("%q is no duration that Flink takes: write one like '2 h'", ttl)
 		}
@@ -271,7 +271,7 @@ func (r *recogniser) settings() error {
 	if o[optBatch] != "true" {
 		return nil
 	}
-	latency, ok := duration(o[optLatency])
+	latency, ok := Duration(o[optLatency])
 	if !ok || latency == 0 {
 		return fmt.Errorf("%s is on, but %s is %q: expected a duration", optBatch, optLatency, o[optLatency])
 	}
@@ -283,8 +283,8 @@ func (r *recogniser) settings() error {
 	return nil
 }
 
-// duration reads a duration as Flink's options spell it; a bare number is milliseconds.
-func duration(s string) (stream.Time, bool) {
+// Duration reads a duration as Flink's options spell it; a bare number is milliseconds.
+func Duration(s string) (stream.Time, bool) {
 	s = strings.ToLower(strings.ReplaceAll(s, " ", ""))
 	digits := strings.TrimLeft(s, "0123456789.")
 	unit, ok := map[string]string{"": "ms", "ms": "ms", "milli": "ms", "millisecond": "ms", "s": "s", "sec": "s",
