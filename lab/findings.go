@@ -2,7 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"deduplab/results"
@@ -47,8 +46,7 @@ func findings(s *results.Strategy, plan strategies.Plan) []string {
 	if s.Synthesized > 0 {
 		note("%s emitted rows never existed: each column takes its minimum by itself", thousands(s.Synthesized))
 	}
-	if slices.Contains([]string{"nontime", "nontime-to-changelog"}, s.Name) && s.Params["ttl"] != "0s" &&
-		s.State.KeysLivePeak > 0 {
+	if plan.SharedCache && s.Params["ttl"] != "0s" && s.State.KeysLivePeak > 0 {
 		note("each checkpoint writes cached rows anew, so a key can live up to twice the TTL")
 	}
 	if n := s.LeaksByCause["stale_timer"]; n > 0 {

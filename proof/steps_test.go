@@ -70,7 +70,7 @@ const ttl = 10 * second
 // Times are drawn from a few, so that they meet often: ties, borders of windows and batches, TTLs that are just over.
 var (
 	pauses = []stream.Time{0, 1, second, 4 * second, ttl - 1, ttl, ttl + 1}
-	events = []stream.Time{second, 2 * second, 4*second + 999, 5 * second, 5*second + 999, 12 * second}
+	events = []stream.Time{second, 2 * second, 4*second + 999, 5 * second, 5*second + 999, 7 * second, 12 * second}
 )
 
 // anySteps draws rows, watermarks that advance or do not, jumps of the clock, and whatever else is named.

@@ -187,10 +187,11 @@ func TestFeedInterleavingGoesByItsSeed(t *testing.T) {
 		}
 		return strings.Join(got, " ")
 	}
-	if order(1) != order(1) {
+	first, again := order(1), order(1)
+	if first != again {
 		t.Error("one seed gives two orders")
 	}
-	if order(1) == order(2) {
+	if first == order(2) {
 		t.Error("two seeds give the same order")
 	}
 }

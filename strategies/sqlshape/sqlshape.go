@@ -194,9 +194,6 @@ func (f *file) create(lo, hi int) error {
 		if lo >= as || as >= hi || !f.tokens[lo].name() {
 			return nil
 		}
-		if f.is(lo+1, hi, ".") {
-			lo += 2
-		}
 		q, err := f.query(as+1, hi, 0)
 		if err != nil {
 			return err
