@@ -30,6 +30,8 @@ type Workload interface {
 	Arrival(stream.Tag) stream.Time
 	// FirstArrival is the earliest arrival of any row of the event.
 	FirstArrival(event uint64) stream.Time
+	// LastArrival is the latest arrival of any row of the event.
+	LastArrival(event uint64) stream.Time
 	// Rows appends the rows of an event in order of arrival.
 	Rows(to []stream.Tag, event uint64) []stream.Tag
 	// NewKey reports whether rows of this origin carry another key than their original (a retry with a new id).

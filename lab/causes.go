@@ -58,7 +58,10 @@ func causeOf(plan strategies.Plan, args strategies.Args, w gen.Workload) func(si
 			}
 			return "horizon"
 		}
-		return state()
+		if why := state(); why != sim.Unexplained || !otherKey {
+			return why
+		}
+		return "regenerated_id"
 	}
 }
 

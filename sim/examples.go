@@ -65,7 +65,7 @@ func (l *Ledger) Examples() []results.Example {
 	lost := func(f fate) bool { return f&inResult == 0 }
 	show("late_first", exampleLate, lost)
 	show("swallowed", exampleSwallowed, func(f fate) bool {
-		why := loss(f >> lossShift)
+		why := loss(f & lossBits >> lossShift)
 		return lost(f) && (why == lostAsDuplicate || why == lostReplaced)
 	})
 	for _, cause := range results.LeakCauses {

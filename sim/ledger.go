@@ -70,7 +70,7 @@ type Ledger struct {
 	table        *Table              // of an upsert sink: the row of each key
 
 	wait, settle, commit Histogram
-	// settled holds, of events that can change again, the settle that is counted for them if it is not 0.
+	// settled holds the settle that is counted for an event, while rows of it are still to come and if it is not 0.
 	settled map[uint64]stream.Time
 
 	digest   Digest
@@ -86,6 +86,9 @@ const (
 	everOut   fate = 1 << 2 // one of its rows went out once
 	rightRow  fate = 1 << 3 // the promised version is in the result
 	lossShift      = 4      // 3 bits: what kept rows of it out
+	lossBits  fate = 7 << lossShift
+	// settledLate: the settle that is counted for it is not 0.
+	settledLate fate = 1 << 7
 )
 
 // loss is what kept an event's rows out of the result. Of several the largest counts: an event with a late row is a late
@@ -164,8 +167,8 @@ func (l *Ledger) keepOut(c *Change) {
 	if why == lostLate && c.Behind {
 		why = lostLateAfterIdle
 	}
-	if before := loss(*f >> lossShift); why > before && !(why == lostLateAfterIdle && before == lostLate) {
-		*f = *f&(1<<lossShift-1) | fate(why)<<lossShift
+	if before := loss(*f & lossBits >> lossShift); why > before && !(why == lostLateAfterIdle && before == lostLate) {
+		*f = *f&^lossBits | fate(why)<<lossShift
 	}
 	switch c.To {
 	case Late, Filtered:
@@ -290,8 +293,11 @@ func (l *Ledger) measureWait(c *Change, event uint64) {
 	}
 	l.wait.Add(wait)
 	l.settle.Add(wait)
-	if wait > 0 && !c.Lone {
-		l.settled[event] = wait
+	if wait > 0 {
+		*l.at(event) |= settledLate
+		if !c.Lone {
+			l.noteSettle(event, wait, c.At)
+		}
 	}
 }
 
@@ -300,11 +306,26 @@ func (l *Ledger) measureSettle(c *Change, event uint64) {
 	if l.draining {
 		return
 	}
-	before, now := l.settled[event], c.At-l.spec.Workload.FirstArrival(event)
+	f := l.at(event)
+	before, known := l.settled[event]
+	if !known && *f&settledLate != 0 {
+		return // all its rows have come, and what was counted for it stands
+	}
+	now := c.At - l.spec.Workload.FirstArrival(event)
 	if now != before {
 		l.settle.AddN(before, -1)
 		l.settle.Add(now)
-		l.settled[event] = now
+		*f |= settledLate
+	}
+	l.noteSettle(event, now, c.At)
+}
+
+// noteSettle remembers the settle that is counted for an event while rows of it are still to come.
+func (l *Ledger) noteSettle(event uint64, settle, at stream.Time) {
+	if l.spec.Workload.LastArrival(event) > at {
+		l.settled[event] = settle
+	} else {
+		delete(l.settled, event)
 	}
 }
 
@@ -456,7 +477,7 @@ func (l *Ledger) Result(s *results.Strategy) {
 			lose("key_merge")
 			continue
 		}
-		switch loss(e >> lossShift) {
+		switch loss(e & lossBits >> lossShift) {
 		case lostLate:
 			f.LateFirst++
 			f.LateCopy--

@@ -62,10 +62,14 @@ func (w *handmade) Partitions() int                        { return w.partitions
 func (w *handmade) Span() (from, to stream.Time)           { return 0, w.end }
 func (w *handmade) Labelled() bool                         { return true }
 func (w *handmade) Origins() []string                      { return []string{"original", "copy"} }
-func (w *handmade) NewKey(int) bool                        { return false }
-func (w *handmade) Partition(tag stream.Tag) int           { return int(w.of(tag).Partition) }
-func (w *handmade) Arrival(tag stream.Tag) stream.Time     { return w.of(tag).Arrival }
-func (w *handmade) FirstArrival(event uint64) stream.Time  { return w.Arrival(w.Rows(nil, event)[0]) }
+func (w *handmade) LastArrival(event uint64) stream.Time {
+	rows := w.Rows(nil, event)
+	return w.Arrival(rows[len(rows)-1])
+}
+func (w *handmade) NewKey(int) bool                       { return false }
+func (w *handmade) Partition(tag stream.Tag) int          { return int(w.of(tag).Partition) }
+func (w *handmade) Arrival(tag stream.Tag) stream.Time    { return w.of(tag).Arrival }
+func (w *handmade) FirstArrival(event uint64) stream.Time { return w.Arrival(w.Rows(nil, event)[0]) }
 
 func (w *handmade) Rows(tags []stream.Tag, event uint64) []stream.Tag {
 	for _, row := range w.rows {
