@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -109,103 +111,150 @@ var (
 
 // plan finds the strategy of a case and plans it for the case's options and consumer.
 func (c *Case) plan(schema stream.Schema) (recorded, strategies.Plan, error) {
-	fail := func(format string, args ...any) (recorded, strategies.Plan, error) {
-		return recorded{}, strategies.Plan{}, fmt.Errorf("%s: "+format, append([]any{c.File}, args...)...)
+	id, plan, err := c.planned(schema)
+	if err != nil {
+		return recorded{}, strategies.Plan{}, fmt.Errorf("%s: %w", c.File, err)
 	}
+	return id, plan, nil
+}
+
+func (c *Case) planned(schema stream.Schema) (id recorded, plan strategies.Plan, err error) {
 	base, consumer := c.consumer()
 	id, ok := ids[base]
 	if !ok {
-		known := make([]string, 0, len(ids))
-		for name := range ids {
-			known = append(known, name)
-		}
-		slices.Sort(known)
-		return fail("unknown strategy %q%s", c.Strategy, stream.DidYouMean(c.Strategy, known))
+		known := slices.Sorted(maps.Keys(ids))
+		return id, plan, fmt.Errorf("unknown strategy %q%s", c.Strategy, stream.DidYouMean(c.Strategy, known))
 	}
 	strategy, _ := strategies.Lookup(id.strategy)
-	given := params{}
-	for name, value := range id.params {
-		given[name] = value
-	}
-	takes := func(name string) bool {
-		return slices.ContainsFunc(strategy.Params, func(p strategies.Param) bool { return p.Name == name })
-	}
-	if c.SQL != nil {
-		if m := sizePattern.FindStringSubmatch(*c.SQL); m != nil && takes("size") {
-			given["size"] = m[1] + intervalLetters[strings.ToUpper(m[2])]
-		} else if tumblePattern.MatchString(*c.SQL) && takes("size") {
-			return fail("the window's size is not spelled INTERVAL 'n' SECOND, MINUTE, HOUR or DAY")
-		}
-		if m := topPattern.FindStringSubmatch(*c.SQL); m != nil && takes("top") {
-			given["top"] = m[1]
-		}
-		if m := minPattern.FindStringSubmatch(*c.SQL); m != nil && takes("column") {
-			given["column"] = m[1]
-		}
-		if m := hintPattern.FindStringSubmatch(*c.SQL); m != nil && takes("hint") {
-			if err := optionDuration(given, "hint", m[1]); err != nil {
-				return fail("STATE_TTL: %w", err)
-			}
-		}
+	g := given{strategy, params{}}
+	maps.Copy(g.params, id.params)
+	if err := c.readSQL(g); err != nil {
+		return id, plan, err
 	}
 	job := strategies.Job{Schema: schema}
 	if strings.Contains(c.DDL, "'changelog-mode' = 'all'") {
 		job.Input = strategies.AllChanges
 	}
-	for option, value := range c.Config {
-		switch option {
-		case "table.exec.state.ttl":
-			// Windows ignore it, and the hint of a process table function wins over it.
-			if takes("ttl") && id.strategy != "ptf" {
-				if err := optionDuration(given, "ttl", value); err != nil {
-					return fail("%s: %w", option, err)
-				}
-			}
-		case "table.exec.source.cdc-events-duplicate":
-			if takes("events_duplicate") {
-				given["events_duplicate"] = value
-			}
-		case "table.exec.rank.topn-cache-size":
-			if takes("cache") {
-				given["cache"] = value
-			}
-		case "table.optimizer.agg-phase-strategy":
-			if value == "ONE_PHASE" && takes("phases") {
-				given["phases"] = "one"
-			}
-		case "table.exec.deduplicate.insert-update-after-sensitive-enabled":
-			job.InsertInsensitive = value == "false"
-		case "table.exec.mini-batch.enabled", "table.exec.mini-batch.allow-latency", "table.exec.mini-batch.size",
-			"table.exec.deduplicate.mini-batch.compact-changes-enabled":
-			var err error
-			if job.MiniBatch, err = c.miniBatch(); err != nil {
-				return fail("%w", err)
-			}
-			job.MiniBatch.ByWatermark = consumer == strategies.WindowAggregate || consumer == strategies.IntervalJoin
-		default:
-			return fail("unknown option %s", option)
-		}
+	if err := c.readConfig(g, &job); err != nil {
+		return id, plan, err
 	}
-	switch {
-	case c.Consumer == "append":
-		job.Sink = strategies.Append
-	case upsertPattern.MatchString(c.Consumer):
-		job.Sink = strategies.Upsert
-	case c.Consumer != "retract" && c.Consumer != "datastream":
-		return fail("unknown consumer %q: expected retract, append, datastream or upsert (PRIMARY KEY (...) NOT ENFORCED)",
-			c.Consumer)
+	if job.MiniBatch.Latency > 0 {
+		job.MiniBatch.ByWatermark = consumer == strategies.WindowAggregate || consumer == strategies.IntervalJoin
 	}
-	args, faults := strategy.Resolve(given, schema)
+	if job.Sink, err = c.sink(); err != nil {
+		return id, plan, err
+	}
+	args, faults := strategy.Resolve(g.params, schema)
 	if len(faults) > 0 {
-		return fail("%v", faults[0])
+		return id, plan, faults[0]
 	}
 	if id.toChangelog {
 		retracting := job
 		retracting.Sink = strategies.Retract
 		return id, strategies.ToChangelog(strategy.Plan(args, retracting), job), nil
 	}
-	plan := strategy.Plan(args, job)
-	return id, plan, nil
+	return id, strategy.Plan(args, job), nil
+}
+
+// given are the parameters that a case gives to its strategy.
+type given struct {
+	strategy *strategies.Strategy
+	params   params
+}
+
+func (g given) takes(name string) bool {
+	return slices.ContainsFunc(g.strategy.Params, func(p strategies.Param) bool { return p.Name == name })
+}
+
+// set gives a parameter, if the strategy takes it.
+func (g given) set(name, value string) {
+	if g.takes(name) {
+		g.params[name] = value
+	}
+}
+
+// setDuration gives a duration, as Flink's options spell it, if the strategy takes it.
+func (g given) setDuration(name, value string) error {
+	if !g.takes(name) {
+		return nil
+	}
+	t, ok := sqlshape.Duration(value)
+	if !ok {
+		return fmt.Errorf("%q is not a duration such as 2 h or 100 ms", value)
+	}
+	g.set(name, stream.FormatDuration(t))
+	return nil
+}
+
+// readSQL gives the parameters that stand in the query.
+func (c *Case) readSQL(g given) error {
+	if c.SQL == nil {
+		return nil
+	}
+	if m := sizePattern.FindStringSubmatch(*c.SQL); m != nil {
+		g.set("size", m[1]+intervalLetters[strings.ToUpper(m[2])])
+	} else if tumblePattern.MatchString(*c.SQL) && g.takes("size") {
+		return errors.New("the window's size is not spelled INTERVAL 'n' SECOND, MINUTE, HOUR or DAY")
+	}
+	if m := topPattern.FindStringSubmatch(*c.SQL); m != nil {
+		g.set("top", m[1])
+	}
+	if m := minPattern.FindStringSubmatch(*c.SQL); m != nil {
+		g.set("column", m[1])
+	}
+	if m := hintPattern.FindStringSubmatch(*c.SQL); m != nil {
+		if err := g.setDuration("hint", m[1]); err != nil {
+			return fmt.Errorf("STATE_TTL: %w", err)
+		}
+	}
+	return nil
+}
+
+// readConfig reads the options, which concern the strategy or the job.
+func (c *Case) readConfig(g given, job *strategies.Job) (err error) {
+	for option, value := range c.Config {
+		switch option {
+		case "table.exec.state.ttl":
+			// Windows ignore it, and the hint of a process table function wins over it.
+			if g.strategy.Name != "ptf" {
+				if err := g.setDuration("ttl", value); err != nil {
+					return fmt.Errorf("%s: %w", option, err)
+				}
+			}
+		case "table.exec.source.cdc-events-duplicate":
+			g.set("events_duplicate", value)
+		case "table.exec.rank.topn-cache-size":
+			g.set("cache", value)
+		case "table.optimizer.agg-phase-strategy":
+			if value == "ONE_PHASE" {
+				g.set("phases", "one")
+			}
+		case "table.exec.deduplicate.insert-update-after-sensitive-enabled":
+			job.InsertInsensitive = value == "false"
+		case "table.exec.mini-batch.enabled", "table.exec.mini-batch.allow-latency", "table.exec.mini-batch.size",
+			"table.exec.deduplicate.mini-batch.compact-changes-enabled":
+			if job.MiniBatch, err = c.miniBatch(); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("unknown option %s", option)
+		}
+	}
+	return nil
+}
+
+// sink is what the case's result goes into.
+func (c *Case) sink() (strategies.Sink, error) {
+	switch {
+	case c.Consumer == "append":
+		return strategies.Append, nil
+	case upsertPattern.MatchString(c.Consumer):
+		return strategies.Upsert, nil
+	case c.Consumer == "retract", c.Consumer == "datastream":
+		return strategies.Retract, nil
+	}
+	return 0, fmt.Errorf("unknown consumer %q: expected retract, append, datastream or upsert (PRIMARY KEY (...) NOT "+
+		"ENFORCED)", c.Consumer)
 }
 
 // miniBatch reads the options of mini-batch.
@@ -228,14 +277,4 @@ func (c *Case) miniBatch() (strategies.MiniBatch, error) {
 		Latency: latency, Size: size,
 		Compact: c.Config["table.exec.deduplicate.mini-batch.compact-changes-enabled"] == "true",
 	}, nil
-}
-
-// optionDuration puts a duration, as Flink's options spell it, among the parameters.
-func optionDuration(given params, name, value string) error {
-	t, ok := sqlshape.Duration(value)
-	if !ok {
-		return fmt.Errorf("%q is not a duration such as 2 h or 100 ms", value)
-	}
-	given[name] = stream.FormatDuration(t)
-	return nil
 }

@@ -138,13 +138,13 @@ func accountFor(c *Case) error {
 		case s.Checkpoint != nil:
 			task.Checkpoint(at)
 		}
-		task.Take(take)
+		task.Drain(take)
 		if got := settled + len(waiting); got != rows && fault == nil {
 			fault = fmt.Errorf("step %d: %d rows went in, %d are accounted for", i+1, rows, got)
 		}
 	}
 	watermark(stream.MaxTime, at)
-	task.Take(take)
+	task.Drain(take)
 	if fault == nil && len(waiting) > 0 {
 		fault = fmt.Errorf("%d rows still wait at the end", len(waiting))
 	}

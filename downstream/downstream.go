@@ -1,6 +1,6 @@
-// Package downstream holds what may stand behind a deduplication: an aggregate, a windowed aggregate, an interval join.
-// They show what a changelog does to its consumer. Like strategies they are pure step machines after Flink's operators:
-// they know no clock, and all that they are told comes in through their calls.
+// Package downstream holds what may stand behind a deduplication: an aggregate, a windowed aggregate, an interval join,
+// an upsert-kafka topic. They show what a changelog does to its consumer. Like strategies they are pure step machines
+// after Flink's operators: they know no clock, and all that they are told comes in through their calls.
 package downstream
 
 import "deduplab/stream"

@@ -1,10 +1,10 @@
 // Package explain makes the page of one strategy: the code to deploy, what the planner makes of it, who accepts its
-// result, and all that is known of it, point by point in the order of "How I Review Flink SQL Solutions", each
-// with the
+// result, and all that is known of it, point by point in the order of "How I Review Flink SQL Solutions", each with the
 // recorded case that shows it.
 package explain
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -54,6 +54,9 @@ type Plan struct {
 	TTL         string `json:"ttl_counts_from"`
 	Misdeclared string `json:"misdeclared_by,omitempty"` // the planner's fault by which undeclared updates come out
 	Flink       string `json:"flink"`                    // the version that it is the plan of
+	Input       string `json:"input"`                    // what the source declares to send: append or changelog
+	MiniBatch   string `json:"mini_batch,omitempty"`     // empty: off
+	Sink        string `json:"sink,omitempty"`           // the one of the scenario, if there is one
 	Refused     string `json:"refused,omitempty"`        // why the planner refuses the query, whoever reads its result
 }
 
@@ -146,8 +149,11 @@ func newPage(s *strategies.Strategy, args strategies.Args, job strategies.Job, p
 		Plan: Plan{
 			Operator: plan.Operator, Runtime: plan.Runtime, Clock: plan.Clock,
 			StateClass: string(plan.StateClass), TTL: plan.TTL, Misdeclared: plan.Misdeclared,
-			Flink: job.Version.String(), Refused: plan.Refused,
+			Flink: job.Version.String(), Input: strategies.InputName(job.Input), Refused: plan.Refused,
 		},
+	}
+	if b := job.MiniBatch; b.Latency > 0 {
+		p.Plan.MiniBatch = fmt.Sprintf("%s or %d rows", stream.FormatDuration(b.Latency), b.Size)
 	}
 	for _, param := range s.Params {
 		p.Params = append(p.Params, Param{param.Name, args.Text(param.Name), param.About})

@@ -75,6 +75,9 @@ func (p *Page) Text(w io.Writer) error {
 		if d.Refused != "" {
 			mode = "refused, see below"
 		}
+		if d.Sink == p.Plan.Sink {
+			mode += ", the sink of the scenario"
+		}
 		t.field("declared", d.Sink+" sink: "+mode)
 	}
 	if p.Plan.Misdeclared != "" {
@@ -82,6 +85,13 @@ func (p *Page) Text(w io.Writer) error {
 	}
 	if recorded := string(strategies.Flink23); p.Plan.Flink != recorded {
 		t.field("engine", "Flink "+p.Plan.Flink+"; the facts below are those of "+recorded+", which was recorded")
+	}
+	if p.Plan.Input != "append" {
+		t.field("input", p.Plan.Input+": the source sends updates and deletes. Facts below that do not speak of one "+
+			"are those of a source of inserts")
+	}
+	if p.Plan.MiniBatch != "" {
+		t.field("mini-batch", p.Plan.MiniBatch+". Facts below that do not speak of one are those without")
 	}
 	t.section("WHO ACCEPTS IT DOWNSTREAM")
 	switch {

@@ -405,7 +405,7 @@ func (e *SinkError) Error() string {
 
 // collect takes what the operator sent.
 func (h *Harness) collect(byWatermark bool) error {
-	h.task.Take(func(c *sim.Change, _ stream.Key, parts []stream.Tag) {
+	h.task.Drain(func(c *sim.Change, _ stream.Key, parts []stream.Tag) {
 		side := c.Op == sim.OpDrop && (c.To == sim.Aside || c.To == sim.Diverted)
 		if h.err != nil || !side && c.Op != sim.OpEmit && c.Op != sim.OpRelease && c.Op != sim.OpAgain {
 			return

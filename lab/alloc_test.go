@@ -68,7 +68,7 @@ func TestBytesPerLiveKey(t *testing.T) {
 			if !ok {
 				break
 			}
-			if err := l.take(batch); err != nil {
+			if err := l.handle(batch); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -99,7 +99,7 @@ func laneOf(tb testing.TB, w gen.Workload, name string, params map[string]string
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return l, r.feed(sim.Perturbation{})
+	return l, r.newFeed(sim.Perturbation{})
 }
 
 // allocations returns how often a row of the second half of the workload allocates, the feed left out.
@@ -117,7 +117,7 @@ func allocations(t *testing.T, w gen.Workload, name string, params map[string]st
 			return float64(mallocs) / float64(rows)
 		}
 		before := mallocCount()
-		if err := l.take(batch); err != nil {
+		if err := l.handle(batch); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(batch.Rows); n > 0 && batch.Rows[0].Arrival > from+stream.Time(to-from)/2 {

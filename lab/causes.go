@@ -10,20 +10,11 @@ import (
 )
 
 // causeOf finds why a copy came through beside another row of its event: the first cause that applies.
-func causeOf(plan strategies.Plan, args strategies.Args, w gen.Workload) func(sim.Leak) string {
-	state := func() string {
-		if args.Int("top") > 1 {
-			return "no_dedup" // several rows of a key are what was asked for
-		}
-		if args.Duration("ttl") > 0 || args.Duration("hint") > 0 {
-			return "ttl"
-		}
-		return sim.Unexplained
-	}
+func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 	if plan.Leaks == strategies.NoDeduplication {
-		return func(sim.Leak) string { return "no_dedup" }
+		return func(sim.LeakedRow) string { return "no_dedup" }
 	}
-	return func(leak sim.Leak) string {
+	return func(leak sim.LeakedRow) string {
 		if leak.Update && (plan.ToChangelog || !plan.Changelog.Has(stream.UpdateBefore)) {
 			return "unretracted" // a +U whose -U was not sent leaves the row before it in the result
 		}
@@ -58,15 +49,18 @@ func causeOf(plan strategies.Plan, args strategies.Args, w gen.Workload) func(si
 			}
 			return "horizon"
 		}
-		if why := state(); why != sim.Unexplained || !otherKey {
-			return why
+		switch {
+		case plan.StateTTL > 0:
+			return "ttl"
+		case otherKey:
+			return "regenerated_id"
 		}
-		return "regenerated_id"
+		return sim.Unexplained
 	}
 }
 
 // seenWithin reports whether another row of the leaked row's key had come within a span before it.
-func seenWithin(w gen.Workload, leak sim.Leak, span stream.Time) bool {
+func seenWithin(w gen.Workload, leak sim.LeakedRow, span stream.Time) bool {
 	newKey := w.NewKey(leak.Tag.Origin())
 	earlier := siblings(w, leak, func(t stream.Tag) bool { return w.NewKey(t.Origin()) == newKey })
 	n := len(earlier)
@@ -74,7 +68,7 @@ func seenWithin(w gen.Workload, leak sim.Leak, span stream.Time) bool {
 }
 
 // siblings are the rows of the leaked row's event that arrived before it and are of a kind, in order of arrival.
-func siblings(w gen.Workload, leak sim.Leak, kind func(stream.Tag) bool) []stream.Tag {
+func siblings(w gen.Workload, leak sim.LeakedRow, kind func(stream.Tag) bool) []stream.Tag {
 	var earlier []stream.Tag
 	for _, tag := range w.Rows(nil, leak.Tag.Event()) {
 		if tag == leak.Tag {
@@ -89,7 +83,7 @@ func siblings(w gen.Workload, leak sim.Leak, kind func(stream.Tag) bool) []strea
 
 // anyOther reports whether a row of the event that is of a kind can have come through before the leaked row, though it
 // may have arrived after it: subtasks send what one watermark lets go of in an order of their own.
-func anyOther(w gen.Workload, leak sim.Leak, kind func(stream.Tag) bool) bool {
+func anyOther(w gen.Workload, leak sim.LeakedRow, kind func(stream.Tag) bool) bool {
 	return slices.ContainsFunc(w.Rows(nil, leak.Tag.Event()), func(t stream.Tag) bool {
 		return t != leak.Tag && w.Arrival(t) <= leak.At && kind(t)
 	})

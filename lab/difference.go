@@ -78,7 +78,7 @@ func (r *run) watch(ctx context.Context, p sim.Perturbation, wanted []watchLane)
 		return nil, nil
 	}
 	lanes := make([]*watchLane, len(wanted))
-	takers := make([]taker, len(wanted))
+	handlers := make([]handler, len(wanted))
 	for i, w := range wanted {
 		e, l := r.entries[w.strategy], &w
 		l.lane, l.seen = &lane{}, &watched{changes: map[stream.Key][]watchedChange{}}
@@ -88,15 +88,15 @@ func (r *run) watch(ctx context.Context, p sim.Perturbation, wanted []watchLane)
 			return nil, l.lane.err
 		}
 		l.prepare, l.all = e.plan.Prepare(r.workload), e.plan.SharedCache
-		lanes[i], takers[i] = l, l
+		lanes[i], handlers[i] = l, l
 	}
-	feed := r.feed(p)
+	feed := r.newFeed(p)
 	err := deliver(func(b *sim.Batch) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
 		return feed.Next(b)
-	}, takers)
+	}, handlers)
 	for _, l := range lanes {
 		for _, changes := range l.seen.changes {
 			for i := range changes {
@@ -107,13 +107,13 @@ func (r *run) watch(ctx context.Context, p sim.Perturbation, wanted []watchLane)
 	return lanes, err
 }
 
-func (l *watchLane) take(b *sim.Batch) error {
-	drive(l.task, b, l.feed, func(sim.Mark) {})
-	l.task.Take(l.note)
+func (l *watchLane) handle(b *sim.Batch) error {
+	drive(l.task, b, l.push, func(sim.Mark) {})
+	l.task.Drain(l.note)
 	return l.task.Err()
 }
 
-func (l *watchLane) feed(rows []stream.Row) {
+func (l *watchLane) push(rows []stream.Row) {
 	for i := range rows {
 		if l.all || l.concerns(&rows[i]) {
 			l.task.Row(&rows[i])

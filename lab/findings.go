@@ -14,47 +14,45 @@ func findings(s *results.Strategy, plan strategies.Plan) []string {
 	if s.Refused != "" {
 		return nil
 	}
+	count := results.FormatCount
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if n := s.Fates.LateFirst; n > 0 {
 		which := ""
 		if idle := s.LossesByCause["late_after_idle"]; idle > 0 {
-			which = ", " + thousands(idle) + " of them from a partition that came back from idle"
+			which = ", " + count(idle) + " of them from a partition that came back from idle"
 		}
 		note("%s events lost as late%s; the engine's own counter says %s, because it counts late copies and late firsts "+
-			"alike", thousands(n), which, thousands(s.LateDropped))
+			"alike", count(n), which, count(s.LateDropped))
 	} else if s.LateDropped > 0 {
-		note("numLateRecordsDropped says %s, yet nothing is lost: all of them are late copies", thousands(s.LateDropped))
+		note("numLateRecordsDropped says %s, yet nothing is lost: all of them are late copies", count(s.LateDropped))
 	}
-	if s.Name == "late-dlq" && s.Fates.LateFirst > 0 {
-		note("the filter goes by CURRENT_WATERMARK of its own reader and diverted %s rows; the lost ones passed it and were "+
-			"late only behind the shuffle, where the watermark of the other readers counts too",
-			thousands(s.Fates.Diverted))
+	if plan.Finding != nil {
+		if text := plan.Finding(s); text != "" {
+			notes = append(notes, text)
+		}
 	}
 	if s.Undeclared > 0 {
 		note("declared %s by a planner fault (FLINK-40368), but %s changes of another kind went out: an insert-only consumer "+
-			"stores %s rows too many", strings.Join(s.Declared.Changelog, ", "), thousands(s.Undeclared),
-			thousands(s.InsertOnly.Extra))
+			"stores %s rows too many", strings.Join(s.Declared.Changelog, ", "), count(s.Undeclared),
+			count(s.InsertOnly.Extra))
 	}
 	if n := s.LeakedWithinTTL; n > 0 && s.Updates == 0 {
 		note("%s copies came through though their key had been seen within the TTL: it counts from the first row, and copies "+
-			"do not extend it (the article says: from when the key was last seen)", thousands(n))
-	}
-	if strings.HasPrefix(s.Name, "select-distinct") && s.Updates > 0 {
-		note("%s updates that change nothing: with a TTL every copy sends -U/+U of the row that stands", thousands(s.Updates))
+			"do not extend it (the article says: from when the key was last seen)", count(n))
 	}
 	if s.Synthesized > 0 {
-		note("%s emitted rows never existed: each column takes its minimum by itself", thousands(s.Synthesized))
+		note("%s emitted rows never existed: each column takes its minimum by itself", count(s.Synthesized))
 	}
-	if plan.SharedCache && s.Params["ttl"] != "0s" && s.State.KeysLivePeak > 0 {
+	if plan.SharedCache && plan.StateTTL > 0 && s.State.KeysLivePeak > 0 {
 		note("each checkpoint writes cached rows anew, so a key can live up to twice the TTL")
 	}
 	if n := s.LeaksByCause["stale_timer"]; n > 0 {
 		note("%s copies came through within the timer's span after the row before them: the timer of an earlier event "+
-			"cleared the state", thousands(n))
+			"cleared the state", count(n))
 	}
 	if s.WrongVersion > 0 && plan.Promise != strategies.AnyRow {
-		note("%s events end with another version than the one that the order asks for", thousands(s.WrongVersion))
+		note("%s events end with another version than the one that the order asks for", count(s.WrongVersion))
 	}
 	return notes
 }

@@ -98,7 +98,7 @@ func oneStrategy(b *testing.B, w gen.Workload, name string, params map[string]st
 		}
 		rows += len(batch.Rows)
 		start := time.Now()
-		l.take(batch)
+		l.handle(batch)
 		spent += time.Since(start)
 		if l.err != nil {
 			b.Fatal(l.err)

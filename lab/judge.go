@@ -2,8 +2,8 @@ package lab
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"deduplab/results"
@@ -25,9 +25,9 @@ func judge(requirements []scenarios.Requirement, s *results.Strategy) []results.
 		case q.Name == scenarios.StateClass:
 			judgeClass(&v, q, s)
 		case q.Name == scenarios.Version:
-			v.Verdict, v.Value = passIf(s.WrongVersion == 0), thousands(s.WrongVersion)+" wrong"
+			v.Verdict, v.Value = passIf(s.WrongVersion == 0), results.FormatCount(s.WrongVersion)+" wrong"
 			if s.WrongVersion > 0 {
-				v.Evidence = exampleOf(s, "wrong_version")
+				v.Evidence = evidence(s.Example("wrong_version"))
 			}
 		case q.Name == scenarios.SameUnder:
 			judgeSame(&v, q, s)
@@ -49,7 +49,7 @@ func passIf(ok bool) string {
 func judgeAppendOnly(v *results.Verdict, q scenarios.Requirement, s *results.Strategy) {
 	violations := s.AppendOnlyViol
 	v.Verdict = passIf(violations == 0)
-	v.Value = fmt.Sprintf("%s updates", thousands(violations))
+	v.Value = fmt.Sprintf("%s updates", results.FormatCount(violations))
 	switch {
 	case violations == 0 && !slices.Equal(s.Declared.Changelog, []string{"I"}):
 		v.Verdict = results.Fail
@@ -57,10 +57,10 @@ func judgeAppendOnly(v *results.Verdict, q scenarios.Requirement, s *results.Str
 		v.Evidence = "the planner declares " + strings.Join(s.Declared.Changelog, ", ") + ", so a consumer of inserts " +
 			"only refuses it, though nothing here is an update"
 	case violations > 0:
-		v.Evidence = exampleOf(s, "update")
+		v.Evidence = evidence(s.Example("update"))
 		if s.Undeclared > 0 {
-			v.Evidence = fmt.Sprintf("%s changes of a kind that the planner does not declare; %s", thousands(s.Undeclared),
-				v.Evidence)
+			v.Evidence = fmt.Sprintf("%s changes of a kind that the planner does not declare; %s",
+				results.FormatCount(s.Undeclared), v.Evidence)
 		}
 	}
 }
@@ -85,8 +85,8 @@ func judgeClass(v *results.Verdict, q scenarios.Requirement, s *results.Strategy
 		return
 	}
 	v.Verdict = passIf(at <= slices.Index(strategies.StateClasses, q.Class))
-	v.Evidence = fmt.Sprintf("%s keys live at the peak, %s at the end", thousands(s.State.KeysLivePeak),
-		thousands(s.State.KeysLiveEnd))
+	v.Evidence = fmt.Sprintf("%s keys live at the peak, %s at the end", results.FormatCount(s.State.KeysLivePeak),
+		results.FormatCount(s.State.KeysLiveEnd))
 }
 
 func judgeSame(v *results.Verdict, q scenarios.Requirement, s *results.Strategy) {
@@ -118,7 +118,7 @@ func judgeMetric(v *results.Verdict, q scenarios.Requirement, s *results.Strateg
 		return
 	}
 	v.Verdict = passIf(q.Holds(value))
-	v.Value = formatMetric(q.Name, value, q.Value)
+	v.Value = results.FormatMetric(q.Name, value, q.Value)
 	if latency, isLatency := strings.CutPrefix(q.Name, "latency_ms."); isLatency {
 		part, _, _ := strings.Cut(latency, ".")
 		if n, _ := s.Metric("latency_ms." + part + ".n"); n == 0 {
@@ -127,96 +127,19 @@ func judgeMetric(v *results.Verdict, q scenarios.Requirement, s *results.Strateg
 		}
 	}
 	if v.Verdict == results.Fail {
-		v.Evidence = evidence(q.Name, s)
+		v.Evidence = evidence(s.ExampleOf(q.Name))
 	}
 }
 
-// evidence names a row that shows why a metric misses its bound.
-func evidence(metric string, s *results.Strategy) string {
-	switch {
-	case metric == "lost", strings.HasPrefix(metric, "losses_by_cause"), metric == "fates.late_first":
-		if e := exampleOf(s, "late_first"); e != "" {
-			return e
-		}
-		return exampleOf(s, "swallowed")
-	case metric == "residual", metric == "leaked", metric == "leak_rate", strings.HasPrefix(metric, "leaks_by_cause"):
-		return exampleOf(s, "leaked")
-	case strings.HasPrefix(metric, "latency_ms.wait"), strings.HasPrefix(metric, "latency_ms.settle"):
-		return exampleOf(s, "slowest")
-	case metric == "wrong_version":
-		return exampleOf(s, "wrong_version")
-	case metric == "synthesized":
-		return exampleOf(s, "synthesized")
+// evidence spells an example row; it is empty for none.
+func evidence(e *results.Example) string {
+	if e == nil {
+		return ""
 	}
-	return ""
-}
-
-// exampleOf spells the first example row of a fate.
-func exampleOf(s *results.Strategy, fate string) string {
-	for _, e := range s.Examples {
-		if e.Fate != fate {
-			continue
-		}
-		names := make([]string, 0, len(e.Row))
-		for name := range e.Row {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for i, name := range names {
-			names[i] = name + "=" + e.Row[name]
-		}
-		return fmt.Sprintf("%s at %s: %s (%s)", strings.ReplaceAll(fate, "_", " "),
-			stream.FormatDuration(stream.Time(e.AtMS).Floor(1000)), strings.Join(names, " "), e.Origin)
+	var columns []string
+	for _, name := range slices.Sorted(maps.Keys(e.Row)) {
+		columns = append(columns, name+"="+e.Row[name])
 	}
-	return ""
-}
-
-// formatMetric spells a metric with its unit, shortly; in full where it would look like the bound that it is held to.
-func formatMetric(name string, value, bound float64) string {
-	text := spell(name, value, false)
-	if value != bound && text == spell(name, bound, false) {
-		return spell(name, value, true)
-	}
-	return text
-}
-
-func spell(name string, value float64, full bool) string {
-	switch {
-	case strings.HasPrefix(name, "latency_ms.") && !strings.HasSuffix(name, ".n"):
-		return spellSpan(stream.Time(value), full)
-	case name == "residual" || name == "leak_rate":
-		return spellShare(value*100, full)
-	}
-	return thousands(int64(value))
-}
-
-func spellSpan(t stream.Time, full bool) string {
-	switch {
-	case t < 1000:
-		return fmt.Sprintf("%d ms", t)
-	case full:
-		return stream.FormatDuration(t)
-	case t < 59_950:
-		return strings.TrimSuffix(strconv.FormatFloat(float64(t)/1000, 'f', 1, 64), ".0") + " s"
-	}
-	return stream.FormatDuration((t + 500).Floor(1000))
-}
-
-func spellShare(percent float64, full bool) string {
-	switch {
-	case full:
-		return strconv.FormatFloat(percent, 'g', 6, 64) + " %"
-	case percent >= 9.95:
-		return strconv.FormatFloat(percent, 'f', 0, 64) + " %"
-	}
-	return strconv.FormatFloat(percent, 'g', 2, 64) + " %"
-}
-
-// thousands groups digits by three.
-func thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return fmt.Sprintf("%s at %s: %s (%s)", strings.ReplaceAll(e.Fate, "_", " "),
+		stream.FormatDuration(stream.Time(e.AtMS).Floor(1000)), strings.Join(columns, " "), e.Origin)
 }

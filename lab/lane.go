@@ -31,10 +31,6 @@ type lane struct {
 	err       error
 }
 
-var sinkKinds = map[strategies.Sink]sim.SinkKind{
-	strategies.Retract: sim.RetractSink, strategies.Append: sim.AppendSink, strategies.Upsert: sim.UpsertSink,
-}
-
 // newLane makes a lane. Measured asks for all there is to know of a run; a replay needs only its digests.
 func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error) {
 	job, plan := r.scenario.Job, e.plan
@@ -46,16 +42,16 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		commit = 0
 	}
 	ledger := sim.LedgerSpec{
-		Workload: r.workload, Sink: sinkKinds[job.Sink], CommitEvery: commit,
-		KeyOnly: plan.Output == strategies.KeyOnly, Digest: true, ToChangelog: plan.ToChangelog,
+		Workload: r.workload, Sink: job.Sink, CommitEvery: commit,
+		KeyOnly: plan.Output == strategies.KeyOnly, ToChangelog: plan.ToChangelog,
 		Retracts: job.Sink == strategies.Upsert || plan.Changelog != stream.InsertOnly,
 	}
 	if measured {
 		ledger.Right = promised(plan, r.scenario.Version(), r.workload)
-		cause := causeOf(plan, e.Args, r.workload)
-		ledger.Cause = func(leak sim.Leak) string {
+		cause := causeOf(plan, r.workload)
+		ledger.Cause = func(leak sim.LeakedRow) string {
 			why := cause(leak)
-			if why == "ttl" && !leak.Update && seenWithin(r.workload, leak, e.Args.Duration("ttl")) {
+			if why == "ttl" && !leak.Update && seenWithin(r.workload, leak, plan.StateTTL) {
 				l.withinTTL++
 			}
 			return why
@@ -87,13 +83,13 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) *sim.Task {
 	})
 }
 
-// take handles a batch.
-func (l *lane) take(b *sim.Batch) error {
+// handle drives a batch through the task.
+func (l *lane) handle(b *sim.Batch) error {
 	if l.err != nil {
 		return l.err
 	}
-	drive(l.task, b, l.feed, l.mark)
-	l.settle()
+	drive(l.task, b, l.push, l.mark)
+	l.drain()
 	if l.ended {
 		l.finish()
 	}
@@ -103,7 +99,7 @@ func (l *lane) take(b *sim.Batch) error {
 	return nil
 }
 
-func (l *lane) feed(rows []stream.Row) {
+func (l *lane) push(rows []stream.Row) {
 	for i := range rows {
 		l.task.Row(&rows[i])
 		if rows[i].First {
@@ -114,14 +110,14 @@ func (l *lane) feed(rows []stream.Row) {
 	l.ledger.Rows(len(rows))
 }
 
-func (l *lane) settle() { l.task.Take(l.ledger.Take) }
+func (l *lane) drain() { l.task.Drain(l.ledger.Book) }
 
-// drive hands a batch to a task: rows through feed, marks as they fall between them. After a mark that is about more than
+// drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more than
 // the task, then is called.
-func drive(task *sim.Task, b *sim.Batch, feed func([]stream.Row), then func(sim.Mark)) {
+func drive(task *sim.Task, b *sim.Batch, push func([]stream.Row), then func(sim.Mark)) {
 	row := 0
 	for _, m := range b.Marks {
-		feed(b.Rows[row:m.Before])
+		push(b.Rows[row:m.Before])
 		row = m.Before
 		switch m.Kind {
 		case sim.SourceWatermark:
@@ -136,7 +132,7 @@ func drive(task *sim.Task, b *sim.Batch, feed func([]stream.Row), then func(sim.
 			then(m)
 		}
 	}
-	feed(b.Rows[row:])
+	push(b.Rows[row:])
 }
 
 // mark measures at a mark.
@@ -149,7 +145,7 @@ func (l *lane) mark(m sim.Mark) {
 			l.sample(m.At)
 		}
 	case sim.EndOfSpan:
-		l.settle()
+		l.drain()
 		l.ledger.EndSpan()
 		l.measureDisk(m.At)
 	case sim.EndOfInput:
@@ -175,7 +171,7 @@ func (l *lane) measureDisk(at stream.Time) {
 
 // check verifies the conservation of rows and the state backend.
 func (l *lane) check() {
-	l.settle()
+	l.drain()
 	if l.err = l.ledger.Check(); l.err == nil {
 		l.err = l.task.Err()
 	}

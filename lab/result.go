@@ -16,7 +16,8 @@ func (r *run) result() *results.Run {
 	out := &results.Run{
 		Schema: results.Schema, Scenario: s.Name, About: s.About, Seed: s.Seed, Versions: versions(s.Job.Flink.String()),
 		Job: results.Job{
-			Flink: s.Job.Flink.String(), Parallelism: s.Job.Parallelism, WatermarkDelayMS: int64(s.Job.Watermark.Delay),
+			Flink: s.Job.Flink.String(), Input: strategies.InputName(s.Job.Input), Parallelism: s.Job.Parallelism,
+			WatermarkDelayMS:    int64(s.Job.Watermark.Delay),
 			WatermarkIntervalMS: int64(s.Job.Watermark.Interval), IdleAfterMS: int64(s.Job.Watermark.IdleAfter),
 			CheckpointIntervalMS: int64(s.Job.Checkpoint.Interval), Delivery: s.Job.Checkpoint.Delivery,
 			Sink: s.Job.Sink.String(), State: s.Job.State, WatermarkPer: s.Job.Watermark.Per, Skew: s.Job.Skew,

@@ -162,9 +162,9 @@ type pass struct {
 // strategy handles every batch in one piece, so that nothing depends on how many processors there are.
 func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *survey) (*pass, error) {
 	from, to := r.workload.Span()
-	feed := r.feed(p)
+	feed := r.newFeed(p)
 	result := &pass{survey: s}
-	var takers []taker
+	var handlers []handler
 	for _, e := range r.entries {
 		var l *lane
 		if e.plan.Refused == "" {
@@ -173,7 +173,7 @@ func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *sur
 				return nil, err
 			}
 			defer l.close()
-			takers = append(takers, l)
+			handlers = append(handlers, l)
 		}
 		result.lanes = append(result.lanes, l)
 	}
@@ -184,7 +184,7 @@ func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *sur
 		}
 		ok, err := feed.Next(b)
 		if ok && s != nil {
-			s.take(b)
+			s.read(b)
 		}
 		if n := len(b.Rows); n > 0 && r.options.Progress != nil {
 			rows += int64(n)
@@ -192,14 +192,14 @@ func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *sur
 		}
 		return ok, err
 	}
-	if err := deliver(next, takers); err != nil {
+	if err := deliver(next, handlers); err != nil {
 		return nil, err
 	}
 	return result, nil
 }
 
-// feed starts a delivery of the workload.
-func (r *run) feed(p sim.Perturbation) *sim.Feed {
+// newFeed starts a delivery of the workload.
+func (r *run) newFeed(p sim.Perturbation) *sim.Feed {
 	job := r.scenario.Job
 	from, to := r.workload.Span()
 	return sim.NewFeed(sim.FeedSpec{
@@ -212,11 +212,11 @@ func (r *run) feed(p sim.Perturbation) *sim.Feed {
 	})
 }
 
-// taker handles batches.
-type taker interface{ take(*sim.Batch) error }
+// handler handles batches.
+type handler interface{ handle(*sim.Batch) error }
 
-// deliver makes one batch while the takers handle the one before.
-func deliver(next func(*sim.Batch) (bool, error), takers []taker) error {
+// deliver makes one batch while the handlers handle the one before.
+func deliver(next func(*sim.Batch) (bool, error), handlers []handler) error {
 	batches := [2]*sim.Batch{{}, {}}
 	ok, err := next(batches[0])
 	for turn := 0; ok && err == nil; turn ^= 1 {
@@ -227,26 +227,26 @@ func deliver(next func(*sim.Batch) (bool, error), takers []taker) error {
 			defer close(made)
 			nextOK, nextErr = next(batches[turn^1])
 		}()
-		err = handle(batches[turn], takers)
+		err = handleAll(batches[turn], handlers)
 		<-made
 		ok, err = nextOK, errors.Join(err, nextErr)
 	}
 	return err
 }
 
-// handle gives a batch to every taker, on as many processors as there are.
-func handle(b *sim.Batch, takers []taker) error {
+// handleAll gives a batch to every handler, on as many processors as there are.
+func handleAll(b *sim.Batch, handlers []handler) error {
 	var wg sync.WaitGroup
 	work := make(chan int)
-	errs := make([]error, len(takers))
-	for range min(runtime.GOMAXPROCS(0), len(takers)) {
+	errs := make([]error, len(handlers))
+	for range min(runtime.GOMAXPROCS(0), len(handlers)) {
 		wg.Go(func() {
 			for i := range work {
-				errs[i] = guarded(takers[i], b)
+				errs[i] = guarded(handlers[i], b)
 			}
 		})
 	}
-	for i := range takers {
+	for i := range handlers {
 		work <- i
 	}
 	close(work)
@@ -255,13 +255,13 @@ func handle(b *sim.Batch, takers []taker) error {
 }
 
 // guarded turns a panic into an internal error, which a goroutine's caller could not recover.
-func guarded(t taker, b *sim.Batch) (err error) {
+func guarded(h handler, b *sim.Batch) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = sim.InternalError(fmt.Sprintf("%v\n%s", p, debug.Stack()))
 		}
 	}()
-	return t.take(b)
+	return h.handle(b)
 }
 
 // sampleInterval spreads about 240 samples over the span, at whole seconds.

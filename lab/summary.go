@@ -2,7 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"strings"
 
 	"deduplab/results"
 )
@@ -31,7 +30,7 @@ func summary(r *results.Run) []string {
 		out = append(out, fmt.Sprintf("%s alone meets all %d requirements.", all[0], len(r.Require)))
 	default:
 		out = append(out, fmt.Sprintf("%d of %d strategies meet all %d requirements: %s.", len(all), len(r.Strategies),
-			len(r.Require), list(all)))
+			len(r.Require), results.FormatList(all)))
 	}
 	if len(rest) > 0 {
 		met, of := rest[0].Score()
@@ -48,13 +47,5 @@ func lacks(s *results.Strategy) string {
 			missed = append(missed, fmt.Sprintf("%s (%s, required %s)", v.Requirement, v.Value, v.Bound))
 		}
 	}
-	return list(missed)
-}
-
-// list joins names as a sentence does.
-func list(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	return results.FormatList(missed)
 }

@@ -51,8 +51,8 @@ func newSurvey(w gen.Workload) *survey {
 	return s
 }
 
-// take measures a batch.
-func (s *survey) take(b *sim.Batch) {
+// read measures a batch.
+func (s *survey) read(b *sim.Batch) {
 	row := 0
 	for _, m := range b.Marks {
 		s.measure(b.Rows[row:m.Before])

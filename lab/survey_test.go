@@ -37,27 +37,3 @@ func TestLateDotsStayFew(t *testing.T) {
 		t.Error("the same rows are drawn in two ways")
 	}
 }
-
-func TestFormatMetric(t *testing.T) {
-	for _, c := range []struct {
-		name         string
-		value, bound float64
-		want         string
-	}{
-		{"lost", 12345, 0, "12,345"},
-		{"residual", 0.16797, 0.001, "17 %"},
-		{"residual", 0.00138, 0.001, "0.14 %"},
-		{"residual", 0.001004, 0.001, "0.1004 %"},
-		{"leak_rate", 0, 0, "0 %"},
-		{"latency_ms.wait.p99", 0, 100, "0 ms"},
-		{"latency_ms.wait.p99", 6260, 1000, "6.3 s"},
-		{"latency_ms.wait.p99", 1031, 1000, "1s31ms"},
-		{"latency_ms.wait.p99", 65024, 1000, "1m5s"},
-		{"latency_ms.wait.p99", 59_960, 1000, "1m"},
-		{"latency_ms.wait.n", 3000, 0, "3,000"},
-	} {
-		if got := formatMetric(c.name, c.value, c.bound); got != c.want {
-			t.Errorf("%s %v against %v: got %q, want %q", c.name, c.value, c.bound, got, c.want)
-		}
-	}
-}

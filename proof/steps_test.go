@@ -297,7 +297,7 @@ func (r *runner) take() outcome {
 	for _, sub := range r.task.Subtasks() {
 		o.late += sub.LateDropped
 	}
-	r.task.Take(func(c *sim.Change, _ stream.Key, parts []stream.Tag) {
+	r.task.Drain(func(c *sim.Change, _ stream.Key, parts []stream.Tag) {
 		diverted := c.Op == sim.OpDrop && (c.To == sim.Aside || c.To == sim.Diverted)
 		if !diverted && c.Op != sim.OpEmit && c.Op != sim.OpRelease && c.Op != sim.OpAgain {
 			return

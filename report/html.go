@@ -179,16 +179,25 @@ func streamFacts(run *results.Run) []fact {
 }
 
 func jobFacts(j results.Job) []fact {
+	batch, size := "off", ""
+	if j.MiniBatchMS > 0 {
+		batch, size = millis(j.MiniBatchMS), "or "+plural(int64(j.MiniBatchSize), "row")
+	}
 	return []fact{
 		{"Flink", j.Flink, "", ""},
+		{"input", j.Input, "", ""},
 		{"parallelism", count(int64(j.Parallelism)), "", "subtask"},
+		{"mini-batch", batch, size, ""},
 		{"watermark delay", millis(j.WatermarkDelayMS), "", "watermark"},
 		{"watermark interval", millis(j.WatermarkIntervalMS), "", ""},
+		{"watermark per", j.WatermarkPer, "", ""},
 		{"idle after", millis(j.IdleAfterMS), "", ""},
 		{"checkpoint every", millis(j.CheckpointIntervalMS), "", ""},
 		{"delivery", j.Delivery, "", ""},
 		{"sink", j.Sink, "", ""},
 		{"state", j.State, "", ""},
+		{"skew", plural(int64(j.Skew), "row"), "the lead of a partition when interleaved anew", ""},
+		{"catch-up rate", count(j.CatchUpRate) + "/s", "rows of a reader in a backlog", ""},
 	}
 }
 

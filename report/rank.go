@@ -33,22 +33,6 @@ func byCount(causes map[string]int64) []cause {
 	return out
 }
 
-// causesOf returns the causes that explain a requirement's number: losses for what counts lost events, leaks for what
-// counts duplicates left, none for all else.
-func causesOf(s *results.Strategy, requirement string) []cause {
-	switch {
-	case requirement == "lost" || strings.HasPrefix(requirement, "losses_by_cause"):
-		return byCount(s.LossesByCause)
-	case requirement == "fates.late_first" || requirement == "fates.swallowed":
-		return byCount(s.LossesByCause)
-	case requirement == "leaked" || requirement == "fates.leaked" || requirement == "leak_rate":
-		return byCount(s.LeaksByCause)
-	case requirement == "residual" || strings.HasPrefix(requirement, "leaks_by_cause"):
-		return byCount(s.LeaksByCause)
-	}
-	return nil
-}
-
 // anchor is the id of a strategy's section in the page.
 func anchor(id string) string {
 	return "s-" + strings.Join(strings.Fields(id), "-")

@@ -155,7 +155,7 @@ func misses(s *results.Strategy) (line, example string) {
 			part += v.Bound + ": "
 		}
 		part += v.Value
-		if causes := causesOf(s, v.Requirement); len(causes) > 0 {
+		if causes := byCount(s.CausesOf(v.Requirement)); len(causes) > 0 {
 			part += " (" + causeText(causes) + ")"
 		}
 		parts = append(parts, part)

@@ -64,3 +64,96 @@ func visit(v reflect.Value, path string, each func(path string, value float64)) 
 		}
 	}
 }
+
+// Unit is what a metric is counted in.
+type Unit uint8
+
+// The units.
+const (
+	Whole  Unit = iota // rows, events, keys: whole numbers
+	Millis             // a span of time, in milliseconds
+	Share              // a part of 1
+	Bytes
+)
+
+// UnitOf tells by its name what a metric is counted in.
+func UnitOf(metric string) Unit {
+	switch {
+	case strings.HasPrefix(metric, "latency_ms.") && !strings.HasSuffix(metric, ".n"):
+		return Millis
+	case strings.Contains(metric, "bytes"):
+		return Bytes
+	case metric == "residual" || strings.HasSuffix(metric, "_rate"):
+		return Share
+	}
+	return Whole
+}
+
+// explanation says where to look for what lies behind a metric.
+type explanation struct {
+	fates  []string                           // of Strategy.Examples, the most telling first
+	causes func(s *Strategy) map[string]int64 // nil: there are none
+}
+
+var (
+	explainsLosses = explanation{[]string{"late_first", "swallowed"},
+		func(s *Strategy) map[string]int64 { return s.LossesByCause }}
+	explainsSwallowed = explanation{[]string{"swallowed"}, explainsLosses.causes}
+	explainsLeaks     = explanation{[]string{"leaked"}, func(s *Strategy) map[string]int64 { return s.LeaksByCause }}
+	explainsWait      = explanation{fates: []string{"slowest"}}
+)
+
+// explanations has what explains a metric by its name, or by what its name begins with up to a dot.
+var explanations = map[string]explanation{
+	"lost":              explainsLosses,
+	"losses_by_cause":   explainsLosses,
+	"fates.late_first":  explainsLosses,
+	"fates.swallowed":   explainsSwallowed,
+	"residual":          explainsLeaks,
+	"leak_rate":         explainsLeaks,
+	"leaked":            explainsLeaks,
+	"leaks_by_cause":    explainsLeaks,
+	"fates.leaked":      explainsLeaks,
+	"wrong_version":     {fates: []string{"wrong_version"}},
+	"synthesized":       {fates: []string{"synthesized"}},
+	"latency_ms.wait":   explainsWait,
+	"latency_ms.settle": explainsWait,
+}
+
+func explanationOf(metric string) explanation {
+	for name := metric; name != ""; {
+		if e, ok := explanations[name]; ok {
+			return e
+		}
+		name = name[:max(strings.LastIndexByte(name, '.'), 0)]
+	}
+	return explanation{}
+}
+
+// ExampleOf returns the example row that shows best what a metric counts; nil where there is none.
+func (s *Strategy) ExampleOf(metric string) *Example {
+	for _, fate := range explanationOf(metric).fates {
+		if e := s.Example(fate); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// Example returns the first example row of a fate; nil where there is none.
+func (s *Strategy) Example(fate string) *Example {
+	for i := range s.Examples {
+		if s.Examples[i].Fate == fate {
+			return &s.Examples[i]
+		}
+	}
+	return nil
+}
+
+// CausesOf returns the rows that a metric counts by their cause; nil where causes do not explain it.
+func (s *Strategy) CausesOf(metric string) map[string]int64 {
+	if causes := explanationOf(metric).causes; causes != nil {
+		return causes(s)
+	}
+	return nil
+}

@@ -2,6 +2,7 @@ package results_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -74,5 +75,38 @@ func TestMetricUnknown(t *testing.T) {
 	}
 	if v, ok := s.Metric("leaks_by_cause.ttl"); v != 0 || !ok {
 		t.Errorf("a cause without rows is %v, %v", v, ok)
+	}
+}
+
+// What a metric counts is shown by a row and by causes, also where it is named by a path.
+func TestExplanations(t *testing.T) {
+	s := results.Strategy{
+		LeaksByCause: map[string]int64{"ttl": 1}, LossesByCause: map[string]int64{"late": 2},
+		Examples: []results.Example{{Fate: "swallowed"}, {Fate: "leaked"}, {Fate: "late_first"}, {Fate: "slowest"}},
+	}
+	for metric, want := range map[string]struct {
+		fate   string
+		causes map[string]int64
+	}{
+		"lost":                {"late_first", s.LossesByCause},
+		"losses_by_cause.ttl": {"late_first", s.LossesByCause},
+		"fates.swallowed":     {"swallowed", s.LossesByCause},
+		"residual":            {"leaked", s.LeaksByCause},
+		"leak_rate":           {"leaked", s.LeaksByCause},
+		"fates.leaked":        {"leaked", s.LeaksByCause},
+		"leaks_by_cause.ttl":  {"leaked", s.LeaksByCause},
+		"latency_ms.wait.p99": {"slowest", nil},
+		"wrong_version":       {},
+		"updates":             {},
+		"fates.kept":          {},
+		"append_only":         {},
+	} {
+		fate := ""
+		if e := s.ExampleOf(metric); e != nil {
+			fate = e.Fate
+		}
+		if fate != want.fate || !maps.Equal(s.CausesOf(metric), want.causes) {
+			t.Errorf("%s: %s, %v; want %s, %v", metric, fate, s.CausesOf(metric), want.fate, want.causes)
+		}
 	}
 }

@@ -28,6 +28,7 @@ type Run struct {
 // Job is the job that every strategy ran in.
 type Job struct {
 	Flink                string `json:"flink"`
+	Input                string `json:"input"` // what the source declares to send: append or changelog
 	Parallelism          int    `json:"parallelism"`
 	WatermarkDelayMS     int64  `json:"watermark_delay_ms"`
 	WatermarkIntervalMS  int64  `json:"watermark_interval_ms"`
@@ -119,22 +120,24 @@ type Strategy struct {
 	Leaked        int64            `json:"leaked"` // = fates.leaked
 	// LeakedWithinTTL counts leaks though a row of the same key had come within the TTL: a TTL that copies extend would
 	// have caught them.
-	LeakedWithinTTL int64         `json:"leaked_within_ttl"`
-	LeakRate        float64       `json:"leak_rate"` // leaked / copies in
-	Residual        float64       `json:"residual"`  // leaked / rows in the result
-	ResultRows      int64         `json:"result_rows"`
-	Changes         Changes       `json:"changes"`
-	LateDropped     int64         `json:"late_dropped"` // the engine's own counter, numLateRecordsDropped
-	Undeclared      int64         `json:"undeclared_changes"`
-	Updates         int64         `json:"updates"`
-	AppendOnlyViol  int64         `json:"append_only_violations"`
-	InsertOnly      InsertOnly    `json:"insert_only_consumer"`
-	Latency         Latency       `json:"latency_ms"`
-	State           State         `json:"state"`
-	Subtasks        []Subtask     `json:"subtasks"`
-	Determinism     []Determinism `json:"determinism"`
-	Verdicts        []Verdict     `json:"verdicts"`
-	Examples        []Example     `json:"examples"`
+	LeakedWithinTTL int64   `json:"leaked_within_ttl"`
+	LeakRate        float64 `json:"leak_rate"` // leaked / copies in
+	Residual        float64 `json:"residual"`  // leaked / rows in the result
+	ResultRows      int64   `json:"result_rows"`
+	Changes         Changes `json:"changes"`
+	LateDropped     int64   `json:"late_dropped"` // the engine's own counter, numLateRecordsDropped
+	Undeclared      int64   `json:"undeclared_changes"`
+	Updates         int64   `json:"updates"`
+	// AppendOnlyViol counts what an insert-only consumer cannot take: updates and undeclared changes. Every declaration
+	// has inserts, so that an undeclared change is an update too, and this is the number of updates.
+	AppendOnlyViol int64         `json:"append_only_violations"`
+	InsertOnly     InsertOnly    `json:"insert_only_consumer"`
+	Latency        Latency       `json:"latency_ms"`
+	State          State         `json:"state"`
+	Subtasks       []Subtask     `json:"subtasks"`
+	Determinism    []Determinism `json:"determinism"`
+	Verdicts       []Verdict     `json:"verdicts"`
+	Examples       []Example     `json:"examples"`
 	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the article.
 	Findings []string `json:"findings"`
 }

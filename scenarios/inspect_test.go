@@ -99,7 +99,7 @@ func drawScenario(t *rapid.T) string {
 		d.add("}\n")
 	}
 	d.maybe("job:\n  parallelism: %d\n  sink: %s\n  watermark: {delay: %s, idle_after: %s, per: %s}\n"+
-		"  checkpoint: {interval: %s, delivery: %s}\n", d.int(1, 1024), d.pick("append", "retract", "upsert"), d.span(0),
+		"  checkpoint: {interval: %s, delivery: %s}\n", d.int(1, 128), d.pick("append", "retract", "upsert"), d.span(0),
 		d.span(0), d.pick("partition", "reader"), d.span(1), d.pick("at-least-once", "exactly-once"))
 	d.add("strategies:\n")
 	for i := range d.int(1, 5) {

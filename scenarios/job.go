@@ -3,6 +3,7 @@ package scenarios
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"deduplab/strategies"
 	"deduplab/stream"
@@ -28,7 +29,7 @@ func (l *loader) job(n *yml.Node) {
 	l.Object(n,
 		yml.May("flink", yml.Value(l.Reader, &j.Flink, strategies.ParseVersion)),
 		yml.May("input", yml.Value(l.Reader, &j.Input, strategies.ParseInput)),
-		yml.May("parallelism", yml.Bare(l.Reader, &j.Parallelism, yml.Whole(1, 1024))),
+		yml.May("parallelism", yml.Bare(l.Reader, &j.Parallelism, parallelism)),
 		yml.May("watermark", func(n *yml.Node) {
 			l.Object(n,
 				yml.May("delay", yml.Value(l.Reader, &j.Watermark.Delay, span)),
@@ -58,6 +59,17 @@ func (l *loader) job(n *yml.Node) {
 		yml.May("catch_up_rate", yml.Value(l.Reader, &j.CatchUpRate, rate)),
 		yml.May("skew", yml.Bare(l.Reader, &j.Skew, yml.Whole(1, math.MaxInt32))),
 	)
+}
+
+// keyGroups is Flink's default maximum parallelism: keys are spread over so many groups, and groups over subtasks.
+const keyGroups = 128
+
+func parallelism(s string) (int, error) {
+	n, err := yml.Whole(1, keyGroups)(s)
+	if _, none := strconv.Atoi(s); none == nil && err != nil {
+		return 0, fmt.Errorf("%w: there are %d key groups, Flink's default maximum parallelism", err, keyGroups)
+	}
+	return n, err
 }
 
 // Sink reads the name of a sink.

@@ -99,7 +99,7 @@ var broken = []struct {
 	}},
 	{name: "numbers out of range", edits: []string{
 		"seed: 42", "seed: -1", "rate: 10/s", "rate: 0/s", "count: 2", "count: 65536", "parallelism: 2",
-		"parallelism: 1025",
+		"parallelism: 129",
 		"rate: 0.4%", "rate: 101%", "flush: 500/s", "flush: .nan", "[2.00, 500.00]", "[500.00, 2.00]",
 	}},
 	{name: "not numbers", edits: []string{

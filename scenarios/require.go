@@ -94,13 +94,13 @@ func firstOp(s string) string {
 
 // quantity reads a number in the unit of a metric: durations in milliseconds, shares, or counts.
 func quantity(metric, s string) (float64, error) {
-	switch unit(metric) {
-	case "ms":
+	switch results.UnitOf(metric) {
+	case results.Millis:
 		t, err := stream.ParseDuration(s)
 		return float64(t), err
-	case "share":
+	case results.Share:
 		return fraction(s)
-	case "bytes":
+	case results.Bytes:
 		return size(s)
 	}
 	v, err := yml.Whole(0, 1<<53)(s)
@@ -126,19 +126,14 @@ func size(s string) (float64, error) {
 	return 0, fmt.Errorf("%q is not a size: write one like 500KB, 64MB or 2GB", s)
 }
 
-// unit tells by its name what a metric is counted in.
-func unit(metric string) string {
-	switch {
-	case strings.HasPrefix(metric, "latency_ms.") && !strings.HasSuffix(metric, ".n"):
-		return "ms"
-	case strings.Contains(metric, "bytes"):
-		return "bytes"
-	case metric == "residual" || strings.HasSuffix(metric, "_rate"):
-		return "share"
-	}
-	return "count"
-}
-
 func example(metric string) string {
-	return map[string]string{"ms": "1s", "share": "0.1%", "bytes": "64MB", "count": "0"}[unit(metric)]
+	switch results.UnitOf(metric) {
+	case results.Millis:
+		return "1s"
+	case results.Share:
+		return "0.1%"
+	case results.Bytes:
+		return "64MB"
+	}
+	return "0"
 }

@@ -174,7 +174,7 @@ func (l *loader) job(n *yml.Node) {
 	l.Object(n,
 		yml.May("flink", yml.Value(l.Reader, &c.Job.Version, strategies.ParseVersion)),
 		yml.May("input", yml.Value(l.Reader, &c.Job.Input, strategies.ParseInput)),
-		yml.May("sink", yml.Value(l.Reader, &c.Job.Sink, scenarios.Sink)),
+		yml.May("sink", yml.Value(l.Reader, &c.Job.Sink, l.sink)),
 		yml.May("mini_batch", func(n *yml.Node) {
 			l.Object(n,
 				yml.Must("latency", yml.Value(l.Reader, &c.Job.MiniBatch.Latency, positive)),
@@ -186,6 +186,23 @@ func (l *loader) job(n *yml.Node) {
 		yml.May("readers", yml.Bare(l.Reader, &c.Readers, yml.Whole(1, 1024))),
 	)
 	c.Job.InsertInsensitive = !sensitive
+}
+
+// upsertKafka is an upsert sink of which the topic is looked at.
+const upsertKafka = "upsert-kafka"
+
+var sinkName = yml.OneOf(strategies.Retract.String(), strategies.Append.String(), strategies.Upsert.String(),
+	upsertKafka)
+
+// sink reads the name of a sink, that of a scenario or upsert-kafka.
+func (l *loader) sink(s string) (strategies.Sink, error) {
+	name, err := sinkName(s)
+	if name == upsertKafka {
+		l.current.topic = true
+		return strategies.Upsert, nil
+	}
+	sink, _ := strategies.ParseSink(name)
+	return sink, err
 }
 
 func positive(s string) (stream.Time, error) {
@@ -491,14 +508,18 @@ func (l *loader) state(n *yml.Node) {
 			}
 		}
 	}
-	l.Object(n,
+	fields := []yml.Field{
 		yml.May("entries", split()),
 		yml.May("cached", count),
 		yml.May("buffered", count),
 		yml.May("live", count),
 		yml.May("timers", split("event", "proc")),
 		yml.May("late_dropped", count),
-	)
+	}
+	if l.current.topic {
+		fields = append(fields, yml.May("records", count), yml.May("tombstones", count))
+	}
+	l.Object(n, fields...)
 }
 
 // canonical reads a count that is written in the one way in which it is compared.

@@ -12,7 +12,7 @@
 //	    job:
 //	      flink: 2.3                        # the version whose rules hold, as in a scenario
 //	      input: append                     # or changelog: what the source declares to send
-//	      sink: retract                     # or append, upsert
+//	      sink: retract                     # or append, upsert, upsert-kafka
 //	      mini_batch: {latency: 5s, size: 100, compact: false}
 //	      insert_update_after_sensitive: true
 //	      readers: 1                        # source readers, each with a watermark of its own
@@ -52,6 +52,10 @@
 //	                             names of states and timers by event and proc
 //	error: true                  the job fails in this step; it is the last one
 //
+// With the sink upsert-kafka, an upsert sink, emits are the records that the topic gets: +I is a record with its value,
+// -D a tombstone, which has the key columns alone. State then also has records and tombstones, counted from the start:
+// a restore takes nothing back from a topic.
+//
 // A step without emits must send nothing, and one without side_output must divert nothing. Of a row only the columns
 // that the expectation names are compared. Of state only what is named.
 package semantics
@@ -81,6 +85,7 @@ type Test struct {
 	About string
 
 	config   harness.Config
+	topic    bool     // emits are the records of an upsert-kafka topic
 	declared []string // nil: not compared
 	refused  bool
 	columns  []stream.Column // of the result
@@ -154,6 +159,9 @@ func (t *Test) run() ([]Failure, []correction) {
 	if declared := h.Plan().Changelog.Names(); t.declared != nil && !slices.Equal(t.declared, declared) {
 		r.fail(t.Line, "", "declared", []string{strings.Join(t.declared, ", ")}, []string{strings.Join(declared, ", ")})
 	}
+	if t.topic {
+		r.topic = newTopic(t.config.Schema, t.columns)
+	}
 	for i := range t.steps {
 		if !r.step(h, i) {
 			break
@@ -165,6 +173,7 @@ func (t *Test) run() ([]Failure, []correction) {
 // runner is a test that is being run.
 type runner struct {
 	test        *Test
+	topic       *topic // nil: the sink is no upsert-kafka
 	failures    []Failure
 	corrections []correction
 }
@@ -193,6 +202,9 @@ func (r *runner) step(h *harness.Harness, i int) bool {
 		} else {
 			sent = append(sent, out)
 		}
+	}
+	if r.topic != nil {
+		sent = r.topic.write(sent)
 	}
 	r.compare(s, name, "emits", &s.emits, sent)
 	r.compare(s, name, "side_output", &s.side, diverted)
@@ -343,7 +355,7 @@ func (t *Test) columnsOf(what string) []stream.Column {
 }
 
 // number reads one number of the state by its name.
-func number(s harness.State, name, part string) int64 {
+func (r *runner) number(s harness.State, name, part string) int64 {
 	switch name + part {
 	case "entries":
 		return int64(s.Entries)
@@ -361,6 +373,10 @@ func number(s harness.State, name, part string) int64 {
 		return int64(s.Timers.Proc)
 	case "late_dropped":
 		return s.LateDropped
+	case "records":
+		return int64(r.topic.Records())
+	case "tombstones":
+		return int64(r.topic.Tombstones())
 	}
 	return int64(s.Named[part])
 }
@@ -378,11 +394,11 @@ func (r *runner) compareState(s *step, name string, state harness.State) {
 	}
 	for _, n := range s.state.Items {
 		if n.Kind == yml.Scalar {
-			compare(n, number(state, n.Name, ""), n.Name)
+			compare(n, r.number(state, n.Name, ""), n.Name)
 			continue
 		}
 		for _, part := range n.Items {
-			compare(part, number(state, n.Name, part.Name), n.Name+" "+part.Name)
+			compare(part, r.number(state, n.Name, part.Name), n.Name+" "+part.Name)
 		}
 	}
 	if want != nil {

@@ -1,6 +1,10 @@
 package sim
 
-import "deduplab/stream"
+import (
+	"math"
+
+	"deduplab/stream"
+)
 
 // Change is what an operator did, as it is handed to the ledger or to a test: a change that went out, or the
 // disposition of a row that did not.
@@ -170,6 +174,23 @@ func (c *Ctx) Release(k stream.Kind, key stream.Key, tag stream.Tag, w Wait) {
 	c.ReleaseAt(c.now, k, key, tag, w)
 }
 
+// ReleaseAt is Release at the arrival of a row being handled, which ended the wait.
+func (c *Ctx) ReleaseAt(at stream.Time, k stream.Kind, key stream.Key, tag stream.Tag, w Wait) {
+	c.changes = append(c.changes, Change{Tag: tag, At: at, Since: w.Since, Lone: w.Lone, Op: OpRelease, Kind: k})
+	c.keys = append(c.keys, key)
+}
+
+// ReleaseUpdate sends a row that had been held in place of old, which went out before: -U of old if the consumer
+// wants it, then +U of the row.
+func (c *Ctx) ReleaseUpdate(at stream.Time, key stream.Key, old, tag stream.Tag) {
+	if c.updateBefore {
+		c.Again(stream.UpdateBefore, key, old, at)
+	}
+	c.changes = append(c.changes, Change{Tag: tag, At: at, Old: old, Op: OpRelease,
+		Kind: stream.UpdateAfter})
+	c.keys = append(c.keys, key)
+}
+
 // ReleaseParts sends a row that had been held and is composed of several: each column comes from the row of the part at
 // its place.
 func (c *Ctx) ReleaseParts(k stream.Kind, key stream.Key, tag stream.Tag, parts []stream.Tag) {
@@ -205,3 +226,13 @@ func (c *Ctx) ForgetEventTimer() { c.eventLive-- }
 
 // ProcTimer registers a processing-time timer for a key.
 func (c *Ctx) ProcTimer(at stream.Time, key stream.Key) { c.procTimers.Add(at, key) }
+
+// ServiceKey is the key with which ProcTimer is called for a [Ctx.ServiceTimer]. No row has it.
+var ServiceKey = stream.Key{Hi: math.MaxUint64, Lo: math.MaxUint64}
+
+// ServiceTimer registers a processing-time timer of the operator itself, not of a key: Flink's ProcessingTimeService.
+// It does not count among the registered timers, and the operator's ProcTimer is called for it with ServiceKey.
+func (c *Ctx) ServiceTimer(at stream.Time) {
+	c.service++
+	c.procTimers.Add(at, ServiceKey)
+}

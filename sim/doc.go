@@ -7,8 +7,8 @@
 //	                  and puts it into a Batch, with Marks for the watermarks, checkpoints and samples between rows
 //	Task.Row          hands it to the subtask of its key group, in runs of up to 64 rows
 //	Operator.Rows     decides, with its Table of keyed state, and tells its Ctx: Emit, Update, Drop or Hold
-//	Task.Take         gives these Changes out, in order of processing time
-//	Ledger.Take       settles them: fates, causes, latency, digests
+//	Task.Drain        gives these Changes out, in order of processing time
+//	Ledger.Book       enters them: fates, causes, latency, digests
 //	Ledger.Result     fills in the numbers of results.Strategy
 //
 // A Feed is read once for all strategies of a run; the package lab drives a Task and a Ledger for each of them. The

@@ -38,10 +38,10 @@ func lowest(bucket int) stream.Time {
 }
 
 // Add counts a span; negative ones count as 0.
-func (h *Histogram) Add(v stream.Time) { h.AddN(v, 1) }
+func (h *Histogram) Add(v stream.Time) { h.addN(v, 1) }
 
-// AddN counts a span n times; a negative n takes spans back that were counted before.
-func (h *Histogram) AddN(v stream.Time, n int64) {
+// addN counts a span n times; a negative n takes spans back that were counted before.
+func (h *Histogram) addN(v stream.Time, n int64) {
 	b := bucketOf(v)
 	for b >= len(h.counts) {
 		h.counts = append(h.counts, make([]int64, max(half, b+1-len(h.counts)))...)

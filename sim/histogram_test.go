@@ -84,7 +84,7 @@ func TestHistogramTakesBack(t *testing.T) {
 			want.Add(stream.Time(v))
 		}
 		for _, v := range back {
-			h.AddN(stream.Time(v), -1)
+			h.addN(stream.Time(v), -1)
 		}
 		got, expected := h.Quantiles(), want.Quantiles()
 		got.Max, expected.Max = 0, 0 // the largest span is exact only if it has not been taken back

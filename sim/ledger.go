@@ -13,42 +13,30 @@ import (
 type LedgerSpec struct {
 	Workload gen.Workload
 	// Sink is what the result's reader makes of the changes.
-	Sink SinkKind
+	Sink stream.Sink
 	// CommitEvery is the checkpoint interval under exactly-once: a change is visible at the next multiple. 0: at once.
 	CommitEvery stream.Time
 	// KeyOnly says that the result holds keys alone: equal keys are equal rows.
 	KeyOnly bool
-	// Digest asks for digests, with which two runs are compared.
-	Digest bool
 	// Retracts says that rows of the result can be taken back: the causes of leaks are then kept by event.
 	Retracts bool
 	// ToChangelog says that every change reaches the sink as an inserted row.
 	ToChangelog bool
 	// Cause finds the cause of a leak: a row that came through beside another one of its event. Nil: Unexplained.
-	Cause func(leak Leak) string
+	Cause func(LeakedRow) string
 	// Right reports whether a row is the version of its event that the strategy promises to end with. Nil: any is.
 	Right func(stream.Tag) bool
 }
 
-// SinkKind is how a result's reader applies changes.
-type SinkKind uint8
-
-// The sinks.
-const (
-	RetractSink SinkKind = iota // +I and +U add a row, -U and -D remove one
-	AppendSink                  // +I and +U add a row, the others are unknown to it
-	UpsertSink                  // +I and +U replace the row of the key, -D removes it
-)
-
-// Leak is a row that came through although its event is in the result already.
-type Leak struct {
+// LeakedRow is a row that came through although its event is in the result already.
+type LeakedRow struct {
 	Tag    stream.Tag
 	At     stream.Time
 	Update bool // it came as +U
 }
 
-// Ledger knows the truth. It takes every change of one strategy's run and keeps one byte an event, from which the fates
-// of all rows follow at the end.
+// Ledger knows the truth. It is told every change of one strategy's run and keeps one byte an event, from which the
+// fates of all rows follow at the end.
 type Ledger struct {
 	spec   LedgerSpec
 	events []fate
@@ -108,14 +96,12 @@ const (
 // NewLedger opens a ledger.
 func NewLedger(spec LedgerSpec) *Ledger {
 	l := &Ledger{
-		spec: spec, settled: map[uint64]stream.Time{}, present: map[uint64]int64{}, leaks: map[string]int64{}, leakCauses: map[uint64][]string{},
-		examples: examples{},
+		spec: spec, settled: map[uint64]stream.Time{}, present: map[uint64]int64{}, leaks: map[string]int64{},
+		leakCauses: map[uint64][]string{}, examples: examples{},
+		digest: Digest{Table: make([]uint64, buckets), Order: make([]uint64, buckets)},
 	}
-	if spec.Sink == UpsertSink {
+	if spec.Sink == stream.UpsertSink {
 		l.table = NewTable(TableSpec{})
-	}
-	if spec.Digest {
-		l.digest = Digest{Table: make([]uint64, buckets), Order: make([]uint64, buckets)}
 	}
 	return l
 }
@@ -123,8 +109,8 @@ func NewLedger(spec LedgerSpec) *Ledger {
 // Rows counts rows that were handed to the strategy.
 func (l *Ledger) Rows(n int) { l.rows += int64(n) }
 
-// Take settles one change.
-func (l *Ledger) Take(c *Change, key stream.Key, parts []stream.Tag) {
+// Book enters one change.
+func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
 	switch c.Op {
 	case OpDrop:
 		l.dispositions[c.To]++
@@ -157,7 +143,8 @@ func (l *Ledger) at(event uint64) *fate {
 }
 
 var lossOf = [dispositions]loss{
-	Duplicate: lostAsDuplicate, Aside: lostAsDuplicate, Late: lostLate, Replaced: lostReplaced, Diverted: lostDiverted, Filtered: lostFiltered,
+	Duplicate: lostAsDuplicate, Aside: lostAsDuplicate, Late: lostLate, Replaced: lostReplaced, Diverted: lostDiverted,
+	Filtered: lostFiltered,
 }
 
 // keepOut notes what kept a row out, for the case that nothing of its event gets through.
@@ -182,17 +169,53 @@ func (l *Ledger) keepOut(c *Change) {
 	}
 }
 
-// out settles a change that went out.
+// out enters a change that went out.
 func (l *Ledger) out(c *Change, key stream.Key, parts []stream.Tag) {
-	event := c.Tag.Event()
-	f := l.at(event)
 	kind := c.Kind
 	if l.spec.ToChangelog {
 		kind = stream.Insert
 	}
 	l.changes[kind]++
-	adds := c.Kind == stream.Insert || c.Kind == stream.UpdateAfter
-	if adds && *f&everOut == 0 {
+	l.measure(c)
+	if parts != nil && !l.isInput(parts) {
+		l.synthesized++
+		l.examples.keep(exampleSynthesized, c)
+	}
+	content, before := l.content(c.Tag, key, parts), uint64(0)
+	if c.Kind == stream.UpdateAfter {
+		l.examples.keep(exampleUpdate, c)
+		if c.Op != OpAgain {
+			before = l.content(c.Old, key, nil)
+		}
+	}
+	l.digest.change(content, before, c.Kind, key)
+	l.apply(c, key, content)
+}
+
+// adds reports whether a change that went out brings a row.
+func (c *Change) adds() bool { return c.Kind == stream.Insert || c.Kind == stream.UpdateAfter }
+
+// apply does to the result what the sink's reader does with a change.
+func (l *Ledger) apply(c *Change, key stream.Key, content uint64) {
+	again := c.Op == OpAgain
+	if again && c.Kind == stream.UpdateAfter && !l.spec.ToChangelog {
+		l.replaced-- // its -U counted the row as replaced, but it is the same row that stands
+	}
+	switch {
+	case again && l.spec.ToChangelog: // a row with op UPDATE_BEFORE: stored, and none of the input's
+	case l.spec.Sink == stream.UpsertSink:
+		l.upsert(c, key)
+	case c.adds():
+		l.add(c, key, content)
+	case l.spec.Sink == stream.RetractSink && !l.spec.ToChangelog:
+		l.remove(c.Tag, key, content)
+	}
+}
+
+// measure counts the latency of a change that went out.
+func (l *Ledger) measure(c *Change) {
+	event := c.Tag.Event()
+	if f := l.at(event); c.adds() && *f&everOut == 0 {
 		*f |= everOut
 		l.ever++
 		l.measureWait(c, event)
@@ -201,31 +224,6 @@ func (l *Ledger) out(c *Change, key stream.Key, parts []stream.Tag) {
 	}
 	if l.spec.CommitEvery > 0 && !l.draining {
 		l.commit.Add(commitAt(c.At, l.spec.CommitEvery) - c.At)
-	}
-	content := l.content(c.Tag, key, parts)
-	if parts != nil && !l.isInput(parts) {
-		l.synthesized++
-		l.examples.keep(exampleSynthesized, c)
-	}
-	if c.Kind == stream.UpdateAfter {
-		l.examples.keep(exampleUpdate, c)
-	}
-	before := uint64(0)
-	if c.Kind == stream.UpdateAfter && c.Op != OpAgain {
-		before = l.content(c.Old, key, nil)
-	}
-	l.digest.change(content, before, c.Kind, key)
-	if c.Op == OpAgain && c.Kind == stream.UpdateAfter && !l.spec.ToChangelog {
-		l.replaced-- // its -U counted the row as replaced, but it is the same row that stands
-	}
-	switch {
-	case l.spec.ToChangelog && c.Op == OpAgain: // a row with op UPDATE_BEFORE: stored, and none of the input's
-	case l.spec.Sink == UpsertSink:
-		l.upsert(c, key)
-	case adds:
-		l.add(c, key, content)
-	case l.spec.Sink == RetractSink && !l.spec.ToChangelog:
-		l.remove(c.Tag, key, content)
 	}
 }
 
@@ -240,8 +238,6 @@ func commitAt(t, every stream.Time) stream.Time {
 // content identifies the result's row that a change is about.
 func (l *Ledger) content(tag stream.Tag, key stream.Key, parts []stream.Tag) uint64 {
 	switch {
-	case !l.spec.Digest:
-		return 0
 	case l.spec.KeyOnly:
 		return key.Hash()
 	case parts == nil:
@@ -313,7 +309,7 @@ func (l *Ledger) measureSettle(c *Change, event uint64) {
 	}
 	now := c.At - l.spec.Workload.FirstArrival(event)
 	if now != before {
-		l.settle.AddN(before, -1)
+		l.settle.addN(before, -1)
 		l.settle.Add(now)
 		*f |= settledLate
 	}
@@ -371,7 +367,7 @@ func (l *Ledger) leak(c *Change) {
 	l.leaked++
 	cause := Unexplained
 	if l.spec.Cause != nil {
-		cause = l.spec.Cause(Leak{c.Tag, c.At, c.Kind == stream.UpdateAfter})
+		cause = l.spec.Cause(LeakedRow{c.Tag, c.At, c.Kind == stream.UpdateAfter})
 	}
 	l.leaks[cause]++
 	if l.spec.Retracts {
@@ -458,57 +454,13 @@ type InternalError string
 // Error says that it is one.
 func (e InternalError) Error() string { return "internal error: " + string(e) }
 
-// Result settles the fates and fills in what the ledger knows.
+// Result closes the ledger: it settles the fates and fills in what the ledger knows.
 func (l *Ledger) Result(s *results.Strategy) {
-	f := results.Fates{
-		Kept: l.kept, Leaked: l.leaked, Replaced: l.replaced + l.dispositions[Replaced],
-		Suppressed: l.dispositions[Duplicate], LateCopy: l.dispositions[Late], Diverted: l.dispositions[Diverted] + l.dispositions[Aside],
-		Pending: l.dispositions[Held],
-	}
-	losses := map[string]int64{}
-	lose := func(cause string) { losses[cause]++ }
-	for _, e := range l.events {
-		switch {
-		case e&inResult != 0:
-			continue
-		case e&everOut != 0: // it went out, and another event's row took its place
-			f.Swallowed++
-			f.Replaced--
-			lose("key_merge")
-			continue
-		}
-		switch loss(e & lossBits >> lossShift) {
-		case lostLate:
-			f.LateFirst++
-			f.LateCopy--
-			lose("late")
-		case lostLateAfterIdle:
-			f.LateFirst++
-			f.LateCopy--
-			lose("late_after_idle")
-		case lostAsDuplicate:
-			f.Swallowed++
-			if l.dispositions[Aside] > 0 {
-				f.Diverted--
-			} else {
-				f.Suppressed--
-			}
-			lose("key_merge")
-		case lostReplaced:
-			f.Swallowed++
-			f.Replaced--
-			lose("key_merge")
-		case lostFiltered:
-			f.LateFirst++
-			lose("null_watermark")
-		}
-	}
-	f.LateCopy += l.dispositions[Filtered] - losses["null_watermark"]
 	s.RowsIn = l.rows
-	s.Fates = f
+	s.Fates, s.LossesByCause = l.fates()
+	s.LeaksByCause = nonZero(l.leaks)
 	s.WrongVersion, s.Synthesized = l.wrong, l.synthesized
-	s.LeaksByCause, s.LossesByCause = nonZero(l.leaks), nonZero(losses)
-	s.Leaked, s.Lost = f.Leaked, f.LateFirst+f.Swallowed
+	s.Leaked, s.Lost = s.Fates.Leaked, s.Fates.LateFirst+s.Fates.Swallowed
 	s.ResultRows = l.kept + l.leaked
 	s.Changes = results.Changes{
 		Insert: l.changes[stream.Insert], UpdateBefore: l.changes[stream.UpdateBefore],
@@ -520,6 +472,48 @@ func (l *Ledger) Result(s *results.Strategy) {
 	s.Latency = results.Latency{
 		Wait: l.wait.Quantiles(), Settle: l.settle.Quantiles(), Commit: l.commit.Quantiles(),
 	}
+}
+
+// fates counts what became of all rows, and the events lost by their cause. A row of a lost event has been counted by
+// its disposition; the one that the event is lost with moves from there to the losses.
+func (l *Ledger) fates() (results.Fates, map[string]int64) {
+	f := results.Fates{
+		Kept: l.kept, Leaked: l.leaked, Replaced: l.replaced + l.dispositions[Replaced],
+		Suppressed: l.dispositions[Duplicate], LateCopy: l.dispositions[Late] + l.dispositions[Filtered],
+		Diverted: l.dispositions[Diverted] + l.dispositions[Aside], Pending: l.dispositions[Held],
+	}
+	copies := &f.Suppressed // where rows went that were taken for copies
+	if l.dispositions[Aside] > 0 {
+		copies = &f.Diverted
+	}
+	losses := map[string]int64{}
+	lose := func(from, to *int64, cause string) {
+		*from--
+		*to++
+		losses[cause]++
+	}
+	for _, e := range l.events {
+		if e&inResult != 0 {
+			continue
+		}
+		why := loss(e & lossBits >> lossShift)
+		if e&everOut != 0 { // it went out, and another event's row took its place
+			why = lostReplaced
+		}
+		switch why {
+		case lostReplaced:
+			lose(&f.Replaced, &f.Swallowed, "key_merge")
+		case lostAsDuplicate:
+			lose(copies, &f.Swallowed, "key_merge")
+		case lostFiltered:
+			lose(&f.LateCopy, &f.LateFirst, "null_watermark")
+		case lostLate:
+			lose(&f.LateCopy, &f.LateFirst, "late")
+		case lostLateAfterIdle:
+			lose(&f.LateCopy, &f.LateFirst, "late_after_idle")
+		}
+	}
+	return f, losses
 }
 
 func nonZero(m map[string]int64) map[string]int64 {
@@ -535,7 +529,7 @@ func nonZero(m map[string]int64) map[string]int64 {
 // Unexplained is the cause of a leak that none of the known causes explains.
 const Unexplained = "unexplained"
 
-// Digest returns the digests of what has been settled so far.
+// Digest returns the digests of what has been entered so far.
 func (l *Ledger) Digest() Digest { return l.digest }
 
 // buckets is the number of buckets of keys of a digest.
@@ -556,9 +550,6 @@ type Digest struct {
 }
 
 func (d *Digest) change(content, before uint64, kind stream.Kind, key stream.Key) {
-	if d.Order == nil {
-		return
-	}
 	c := stream.Mix(content ^ uint64(kind+1)<<56)
 	d.Changes += c
 	d.Order[Bucket(key)] += stream.Mix(c ^ stream.Mix(before))
@@ -566,9 +557,7 @@ func (d *Digest) change(content, before uint64, kind stream.Kind, key stream.Key
 
 // row adds a row to the table n times; n may be -1 as an unsigned number.
 func (d *Digest) row(content uint64, key stream.Key, n uint64) {
-	if d.Table != nil {
-		d.Table[Bucket(key)] += n * stream.Mix(content)
-	}
+	d.Table[Bucket(key)] += n * stream.Mix(content)
 }
 
 // SameTable reports whether two runs ended with the same table.

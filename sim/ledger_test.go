@@ -21,76 +21,76 @@ import (
 // A step that handles a row happens when it arrives, any other at the time of the step before; @500 says otherwise.
 var stories = []struct {
 	story string
-	sink  SinkKind
+	sink  stream.Sink
 	rows  string
 	steps string
 	want  string // fates, then why rows were lost
 }{
-	{"an event is kept, its copy is dropped", RetractSink,
+	{"an event is kept, its copy is dropped", stream.RetractSink,
 		"a1 a2", "+I a1; drop a2 duplicate", "kept 1, suppressed 1"},
-	{"a copy that comes through is a leak", RetractSink,
+	{"a copy that comes through is a leak", stream.RetractSink,
 		"a1 a2 a3", "+I a1; +I a2; +I a3", "kept 1, leaked 2"},
-	{"many copies come through", RetractSink,
+	{"many copies come through", stream.RetractSink,
 		"a1 a2 a3 a4 a5", "+I a1; +I a2; +I a3; +I a4; +I a5", "kept 1, leaked 4"},
-	{"and all but two are taken back", RetractSink,
+	{"and all but two are taken back", stream.RetractSink,
 		"a1 a2 a3 a4 a5", "+I a1; +I a2; +I a3; +I a4; +I a5; -D a5; -D a1; -D a2", "kept 1, leaked 1, replaced 3"},
 
-	{"and all but one", RetractSink,
+	{"and all but one", stream.RetractSink,
 		"a1 a2 a3 a4", "+I a1; +I a2; +I a3; +I a4; -D a4; -D a3; -D a2", "kept 1, replaced 3"},
 
-	{"a late copy is harmless", RetractSink,
+	{"a late copy is harmless", stream.RetractSink,
 		"a1 a2", "+I a1; drop a2 late", "kept 1, late_copy 1"},
-	{"a late first is a loss", RetractSink,
+	{"a late first is a loss", stream.RetractSink,
 		"a1", "drop a1 late", "late_first 1; lost late 1"},
-	{"of an event that never gets through one row is the late first, the others are late copies", RetractSink,
+	{"of an event that never gets through one row is the late first, the others are late copies", stream.RetractSink,
 		"a1 a2 a3", "drop a1 late; drop a2 late; drop a3 late", "late_copy 2, late_first 1; lost late 1"},
-	{"the original is late, and then a copy gets through", RetractSink,
+	{"the original is late, and then a copy gets through", stream.RetractSink,
 		"a1 a2", "drop a1 late; +I a2", "kept 1, late_copy 1"},
-	{"a row from a partition back from idle is lost to that", RetractSink,
+	{"a row from a partition back from idle is lost to that", stream.RetractSink,
 		"a1 a2", "drop a1 behind; drop a2 behind", "late_copy 1, late_first 1; lost late_after_idle 1"},
-	{"the first cause that applies counts", RetractSink,
+	{"the first cause that applies counts", stream.RetractSink,
 		"a1 a2", "drop a1 late; drop a2 behind", "late_copy 1, late_first 1; lost late 1"},
-	{"an event with a late row is lost to that, whatever became of its other rows", RetractSink,
+	{"an event with a late row is lost to that, whatever became of its other rows", stream.RetractSink,
 		"b1 a1=b a2=b", "+I b1; drop a1 late; drop a2 duplicate",
 		"kept 1, suppressed 1, late_first 1; lost late 1"},
-	{"a held row that turns out late", RetractSink,
+	{"a held row that turns out late", stream.RetractSink,
 		"a1", "hold a1; revoke a1 late", "late_first 1; lost late 1"},
-	{"a row that no branch lets through", RetractSink,
+	{"a row that no branch lets through", stream.RetractSink,
 		"a1 a2", "drop a1 filtered; drop a2 filtered", "late_copy 1, late_first 1; lost null_watermark 1"},
-	{"a row in the dead letter queue is not lost", RetractSink,
+	{"a row in the dead letter queue is not lost", stream.RetractSink,
 		"a1 b1", "drop a1 diverted; +I b1", "kept 1, diverted 1"},
 
-	{"an event is swallowed by another one of its key", RetractSink,
+	{"an event is swallowed by another one of its key", stream.RetractSink,
 		"a1 b1=a", "+I a1; drop b1 duplicate", "kept 1, swallowed 1; lost key_merge 1"},
-	{"all its rows are taken for copies: one event is lost", RetractSink,
+	{"all its rows are taken for copies: one event is lost", stream.RetractSink,
 		"a1 b1=a b2=a", "+I a1; drop b1 duplicate; drop b2 duplicate",
 		"kept 1, suppressed 1, swallowed 1; lost key_merge 1"},
-	{"an event is swallowed by an update to another one of its key", RetractSink,
+	{"an event is swallowed by an update to another one of its key", stream.RetractSink,
 		"a1 b1=a", "+I a1; -U a1; +U b1 for a1", "kept 1, swallowed 1; lost key_merge 1"},
-	{"an event is swallowed while it waits", RetractSink,
+	{"an event is swallowed while it waits", stream.RetractSink,
 		"a1 b1=a", "hold a1; revoke a1 replaced; hold b1; release b1", "kept 1, swallowed 1; lost key_merge 1"},
 
-	{"a better version replaces the one before", RetractSink,
+	{"a better version replaces the one before", stream.RetractSink,
 		"a1 a2", "+I a1; -U a1; +U a2 for a1", "kept 1, replaced 1"},
-	{"a better version replaces the one that waits", RetractSink,
+	{"a better version replaces the one that waits", stream.RetractSink,
 		"a1 a2", "hold a1; revoke a1 replaced; hold a2; release a2", "kept 1, replaced 1"},
-	{"an update that only keeps the row alive replaces nothing", RetractSink,
+	{"an update that only keeps the row alive replaces nothing", stream.RetractSink,
 		"a1 a2", "+I a1; -U a1; refresh a1; drop a2 duplicate", "kept 1, suppressed 1"},
-	{"a row that still waits at the end", RetractSink,
+	{"a row that still waits at the end", stream.RetractSink,
 		"a1", "hold a1", "pending 1"},
 
 	// The same changes, and what each kind of sink holds at the end.
-	{"retract: an update without its -U leaves the row before it", RetractSink,
+	{"retract: an update without its -U leaves the row before it", stream.RetractSink,
 		"a1 a2", "+I a1; +U a2 for a1", "kept 1, leaked 1"},
-	{"upsert: an update needs no -U", UpsertSink,
+	{"upsert: an update needs no -U", stream.UpsertSink,
 		"a1 a2", "+I a1; +U a2 for a1", "kept 1, replaced 1"},
-	{"append: +U is one more row", AppendSink,
+	{"append: +U is one more row", stream.AppendSink,
 		"a1 a2", "+I a1; -U a1; +U a2 for a1", "kept 1, leaked 1"},
-	{"append: -D is unknown to it", AppendSink,
+	{"append: -D is unknown to it", stream.AppendSink,
 		"a1", "+I a1; -D a1", "kept 1"},
-	{"upsert: the last row of a key stands, whatever it is", UpsertSink,
+	{"upsert: the last row of a key stands, whatever it is", stream.UpsertSink,
 		"a1 b1=a", "+I a1; +I b1", "kept 1, swallowed 1; lost key_merge 1"},
-	{"upsert: a copy writes over its original", UpsertSink,
+	{"upsert: a copy writes over its original", stream.UpsertSink,
 		"a1 a2", "+I a1; +I a2", "kept 1, replaced 1"},
 }
 
@@ -157,7 +157,7 @@ func TestLedgerWrongVersion(t *testing.T) {
 
 // The cause of a leak is asked for when the row comes through, and taken back with it.
 func TestLedgerLeakCauses(t *testing.T) {
-	spec := LedgerSpec{Retracts: true, Cause: func(l Leak) string {
+	spec := LedgerSpec{Retracts: true, Cause: func(l LeakedRow) string {
 		return fmt.Sprintf("copy %d, update %v", l.Tag.Copy(), l.Update)
 	}}
 	var got results.Strategy
@@ -226,9 +226,9 @@ func TestLedgerSynthesized(t *testing.T) {
 		for _, change := range []Change{
 			{Op: OpHold, Tag: w.row("a1").Tag}, {Op: OpDrop, Tag: w.row("a2").Tag, To: Duplicate},
 		} {
-			l.Take(&change, key, nil)
+			l.Book(&change, key, nil)
 		}
-		l.Take(&Change{Op: OpRelease, Tag: w.row("a1").Tag, At: 100, Since: stream.NullTime}, key, parts)
+		l.Book(&Change{Op: OpRelease, Tag: w.row("a1").Tag, At: 100, Since: stream.NullTime}, key, parts)
 		var got results.Strategy
 		l.Result(&got)
 		if got.Synthesized != c.want {
@@ -281,7 +281,7 @@ func TestLedgerDigests(t *testing.T) {
 }
 
 func digestOf(t *testing.T, rows, steps string) Digest {
-	return tell(t, LedgerSpec{Digest: true}, rows, steps).Digest()
+	return tell(t, LedgerSpec{}, rows, steps).Digest()
 }
 
 func workloadOf(rows string) *handmade {
@@ -355,7 +355,7 @@ func tell(t *testing.T, spec LedgerSpec, rows, steps string) *Ledger {
 			l.EndSpan()
 		}
 		c.At = now
-		l.Take(&c, row.Key, nil)
+		l.Book(&c, row.Key, nil)
 	}
 	return l
 }

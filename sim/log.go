@@ -29,6 +29,15 @@ type chunk struct {
 
 func (l *log) at(ref Ref) *Entry { return &l.chunks[ref>>chunkBits].entries[ref%chunkSize] }
 
+// started is a time at or before the one at which an entry's place was taken; never for the last chunk, behind which
+// there is no better place.
+func (l *log) started(ref Ref) stream.Time {
+	if id := uint32(ref >> chunkBits); id != l.last {
+		return l.chunks[id].started
+	}
+	return stream.MaxTime / 2
+}
+
 // append takes the place for a new entry, which the caller fills.
 func (l *log) append(now stream.Time) (Ref, *Entry) {
 	if l.holes != 0 {

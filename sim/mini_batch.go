@@ -1,37 +1,6 @@
 package sim
 
-import (
-	"math"
-
-	"deduplab/stream"
-)
-
-// ServiceKey is the key with which ProcTimer is called for a [Ctx.ServiceTimer]. No row has it.
-var ServiceKey = stream.Key{Hi: math.MaxUint64, Lo: math.MaxUint64}
-
-// ServiceTimer registers a processing-time timer of the operator itself, not of a key: Flink's ProcessingTimeService.
-// It does not count among the registered timers, and the operator's ProcTimer is called for it with ServiceKey.
-func (c *Ctx) ServiceTimer(at stream.Time) {
-	c.service++
-	c.procTimers.Add(at, ServiceKey)
-}
-
-// ReleaseAt is Release at the arrival of a row being handled, which ended the wait.
-func (c *Ctx) ReleaseAt(at stream.Time, k stream.Kind, key stream.Key, tag stream.Tag, w Wait) {
-	c.changes = append(c.changes, Change{Tag: tag, At: at, Since: w.Since, Lone: w.Lone, Op: OpRelease, Kind: k})
-	c.keys = append(c.keys, key)
-}
-
-// ReleaseUpdate sends a row that had been held in place of old, which went out before: -U of old if the consumer
-// wants it, then +U of the row.
-func (c *Ctx) ReleaseUpdate(at stream.Time, key stream.Key, old, tag stream.Tag) {
-	if c.updateBefore {
-		c.Again(stream.UpdateBefore, key, old, at)
-	}
-	c.changes = append(c.changes, Change{Tag: tag, At: at, Old: old, Op: OpRelease,
-		Kind: stream.UpdateAfter})
-	c.keys = append(c.keys, key)
-}
+import "deduplab/stream"
 
 // WatermarksEvery lets watermarks through only when they reach the last millisecond of an interval that none has
 // reached before: Flink's MiniBatchAssigner in the mode of event time, which stands behind each source. Call it when

@@ -5,8 +5,8 @@ import "deduplab/stream"
 // Operator is one parallel instance of a strategy: a pure step machine. It knows no wall clock, starts no goroutine,
 // does no I/O and holds no random source; all it sees of the world comes in through these calls and its [Ctx].
 //
-// At one instant the runtime calls, in this order: Timers (processing time), Rows, SourceWatermark and Watermark with
-// the Timers (event time) that it makes due, BeforeCheckpoint. Embed [Base] for the calls that a strategy has no use for.
+// At one instant the runtime calls, in this order: ProcTimer, Rows, SourceWatermark, Watermark and each EventTimer that
+// it makes due, BeforeCheckpoint. Embed [Base] for the calls that a strategy has no use for.
 type Operator interface {
 	// Rows handles a run of rows in order. No timer, watermark or checkpoint falls inside a run. Row.Arrival is the
 	// processing time at which a row is handled and never falls. Every row must be given exactly one disposition, by

@@ -69,7 +69,7 @@ func NewSource(spec SourceSpec, out SourceOutput) *Source {
 			s.assigners = append(s.assigners, r.assigner)
 			continue
 		}
-		g := NewPushedDown(spec.Delay, spec.IdleAfter)
+		g := newPushedDown(spec.Delay, spec.IdleAfter)
 		r.generators = append(r.generators, g)
 		r.splits = append(r.splits, r.multiplexer.Register())
 		s.generators = append(s.generators, g)

@@ -331,6 +331,9 @@ func (t *Table) put(key stream.Key, fragment uint32, now stream.Time, value int6
 	s := t.look(key, fragment)
 	if s.ref != 0 {
 		t.overwrite(t.log.at(s.ref), now, value, tag, f)
+		if t.spec.TTL != 0 && f&Pinned == 0 && t.log.started(s.ref)+t.spec.TTL/8 <= now {
+			return t.move(s.at, s.ref, now)
+		}
 		return s.ref
 	}
 	if s.cold {
@@ -374,6 +377,17 @@ func (t *Table) overwrite(e *Entry, now stream.Time, value int64, tag stream.Tag
 	t.uncount(e)
 	*e = MakeEntry(e.Key, now, value, tag, f|Flags(e.meta)&shadowing)
 	t.count(e)
+}
+
+// move gives an entry a place at the tail of the log.
+func (t *Table) move(at int, ref Ref, now stream.Time) Ref {
+	e := *t.log.at(ref)
+	moved, to := t.log.append(now)
+	*to = e
+	t.index.renumber(at, uint32(moved))
+	t.log.remove(ref)
+	t.version++
+	return moved
 }
 
 // drop removes an entry from memory without a trace.
@@ -455,11 +469,7 @@ func (t *Table) sweep(now stream.Time, n int) {
 		}
 		at, ref := t.find(e.Key, t.leaving[i])
 		if !t.expired(e, now) {
-			moved, to := t.log.append(now)
-			*to = *e
-			t.index.renumber(at, uint32(moved))
-			t.log.remove(ref)
-			t.version++
+			t.move(at, ref, now)
 		} else {
 			t.drop(at, ref)
 		}

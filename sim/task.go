@@ -40,8 +40,8 @@ type subtask struct {
 	rows int64
 }
 
-// KeyGroups is the number of key groups, Flink's default maximum parallelism.
-const KeyGroups = 128
+// keyGroups is the number of key groups, Flink's default maximum parallelism.
+const keyGroups = 128
 
 // NewTask makes a task.
 func NewTask(spec TaskSpec) *Task {
@@ -68,7 +68,7 @@ func NewTask(spec TaskSpec) *Task {
 // subtaskOf is the subtask of a key: key groups are spread over the subtasks in ranges, as Flink assigns them.
 func subtaskOf(key stream.Key, parallelism int) int {
 	group := int(key.Hash() >> 57)
-	return group * parallelism / KeyGroups
+	return group * parallelism / keyGroups
 }
 
 // Row hands one row to the subtask of its key. It is handled at its arrival, at the latest when something else happens.
@@ -125,20 +125,17 @@ func (t *Task) clock(s *subtask, now stream.Time) {
 	s.ctx.now = now
 }
 
-// settle hands on waiting rows and moves the clock of every subtask.
-func (t *Task) settle(now stream.Time) {
+// Clock moves processing time: it hands on the waiting rows and fires the timers due.
+func (t *Task) Clock(now stream.Time) {
 	for i := range t.subtasks {
 		t.flush(&t.subtasks[i])
 		t.clock(&t.subtasks[i], now)
 	}
 }
 
-// Clock moves processing time and fires the timers due.
-func (t *Task) Clock(now stream.Time) { t.settle(now) }
-
 // SourceWatermark tells the watermark of one reader.
 func (t *Task) SourceWatermark(reader int, w, now stream.Time) {
-	t.settle(now)
+	t.Clock(now)
 	for i := range t.subtasks {
 		s := &t.subtasks[i]
 		if s.ctx.sourceWatermark(reader, w) {
@@ -149,7 +146,7 @@ func (t *Task) SourceWatermark(reader int, w, now stream.Time) {
 
 // Watermark advances the combined watermark and fires the event-time timers due.
 func (t *Task) Watermark(w, now stream.Time) {
-	t.settle(now)
+	t.Clock(now)
 	for i := range t.subtasks {
 		s := &t.subtasks[i]
 		w := s.ctx.combined(w)
@@ -164,15 +161,15 @@ func (t *Task) Watermark(w, now stream.Time) {
 
 // Checkpoint flushes what the engine flushes before a snapshot.
 func (t *Task) Checkpoint(now stream.Time) {
-	t.settle(now)
+	t.Clock(now)
 	for i := range t.subtasks {
 		t.subtasks[i].op.BeforeCheckpoint(&t.subtasks[i].ctx)
 	}
 }
 
-// Take hands all changes since the last call to f in the order of their processing time, subtask by subtask within one
+// Drain hands all changes since the last call to f in the order of their processing time, subtask by subtask within one
 // instant. Parts are the rows that a composed row was made of, nil for a plain one.
-func (t *Task) Take(f func(change *Change, key stream.Key, parts []stream.Tag)) {
+func (t *Task) Drain(f func(change *Change, key stream.Key, parts []stream.Tag)) {
 	if len(t.subtasks) == 1 {
 		c := &t.subtasks[0].ctx
 		for i := range c.changes {

@@ -131,9 +131,9 @@ func NewBounded(delay, idleAfter stream.Time) *Generator {
 	return newGenerator(delay+1, idleAfter)
 }
 
-// NewPushedDown is the generator of one split when Flink pushes `WATERMARK FOR ts AS ts - delay` down into the source:
+// newPushedDown is the generator of one split when Flink pushes `WATERMARK FOR ts AS ts - delay` down into the source:
 // as in all of SQL, the largest event time less the delay.
-func NewPushedDown(delay, idleAfter stream.Time) *Generator {
+func newPushedDown(delay, idleAfter stream.Time) *Generator {
 	return newGenerator(delay, idleAfter)
 }
 

@@ -97,7 +97,7 @@ func TestAssignerIdleClockStartsAtTheFirstTimerAfterARow(t *testing.T) {
 
 func TestGeneratorsLagByTheDelay(t *testing.T) {
 	var out signals
-	bounded, pushed := NewBounded(5000, 0), NewPushedDown(5000, 0)
+	bounded, pushed := NewBounded(5000, 0), newPushedDown(5000, 0)
 	for _, event := range []stream.Time{10000, 12000, 9000} {
 		bounded.Row(event)
 		pushed.Row(event)

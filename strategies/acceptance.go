@@ -54,73 +54,78 @@ const (
 // the planner's reason: flink _acceptance.json. Only what the planner takes for an update matters: all consumers that
 // refuse updates accept the rank queries that are wrongly declared insert-only (FLINK-40368).
 func Accepts(p Plan, by Consumer) (ok bool, declared stream.ChangelogMode, reason string) {
-	refuse := func(format string, args ...any) (bool, stream.ChangelogMode, string) {
-		return false, 0, fmt.Sprintf(format, args...)
+	if reason := refusal(p, by); reason != "" {
+		return false, 0, reason
 	}
-	refuseUpdates := func(consumer string) (bool, stream.ChangelogMode, string) {
-		return refuse("%s doesn't support consuming %s changes which is produced by node %s",
-			consumer, changesOf(p.Declared), p.Node)
-	}
-	updates := p.Declared != stream.InsertOnly
+	return true, declaredBehind(p, by), ""
+}
+
+// refusal is the planner's reason for which a consumer does not take the query; empty where it does.
+func refusal(p Plan, by Consumer) string {
 	switch by {
 	case AppendSink:
-		if updates {
-			return refuseUpdates("Table sink")
-		}
+		return refusesUpdates(p, "Table sink")
 	case UpsertSink:
 		switch p.UpsertKey {
 		case WholeRowKey:
-			return refuse("the query has an upsert key, the whole row, that differs from the primary key of the sink " +
-				"table: specify an ON CONFLICT clause")
+			return "the query has an upsert key, the whole row, that differs from the primary key of the sink table: " +
+				"specify an ON CONFLICT clause"
 		case NoKey:
-			return refuse("the query has no upsert key, so it differs from the primary key of the sink table: specify " +
-				"an ON CONFLICT clause")
-		}
-		return true, p.Declared.Without(stream.UpdateBefore), ""
-	case UpsertSinkMerging:
-		if p.UpsertKey == SinkKey {
-			return true, p.Declared.Without(stream.UpdateBefore), ""
+			return "the query has no upsert key, so it differs from the primary key of the sink table: specify an " +
+				"ON CONFLICT clause"
 		}
 	case IntervalJoin:
 		// Without a time attribute Flink plans a regular join, which takes updates.
-		if p.Time == TimeAttribute && updates {
-			return refuseUpdates("StreamPhysicalIntervalJoin")
+		if p.Time == TimeAttribute {
+			return refusesUpdates(p, "StreamPhysicalIntervalJoin")
 		}
 	case WindowAggregate:
 		if p.Time != TimeAttribute {
-			return refuse("The window function requires the timecol is a time attribute type, but is " +
-				"TIMESTAMP_WITH_LOCAL_TIME_ZONE(3)")
+			return "The window function requires the timecol is a time attribute type, but is " +
+				"TIMESTAMP_WITH_LOCAL_TIME_ZONE(3)"
 		}
-		return true, stream.InsertOnly, ""
 	case MatchRecognize:
-		if updates {
-			return refuseUpdates("Match Recognize")
+		if reason := refusesUpdates(p, "Match Recognize"); reason != "" {
+			return reason
 		}
 		if p.Time != TimeAttribute {
-			return refuse("You must specify either rowtime or proctime for order by as the first one")
+			return "You must specify either rowtime or proctime for order by as the first one"
 		}
 	case TemporalSort:
 		if p.Time != TimeAttribute {
-			return refuse("Sort on a non-time-attribute field is not supported")
+			return "Sort on a non-time-attribute field is not supported"
 		}
-		if updates {
-			return refuseUpdates("StreamPhysicalTemporalSort")
-		}
-	case GroupAggregate:
-		mode := stream.Mode(stream.Insert, stream.UpdateBefore, stream.UpdateAfter)
-		if updates {
-			mode |= stream.Mode(stream.Delete)
-		}
-		return true, mode, ""
+		return refusesUpdates(p, "StreamPhysicalTemporalSort")
 	case TemporalJoin:
 		if p.Time == PlainTime {
-			return refuse("Temporal table join currently only supports 'FOR SYSTEM_TIME AS OF' left table's time " +
-				"attribute field")
+			return "Temporal table join currently only supports 'FOR SYSTEM_TIME AS OF' left table's time attribute field"
 		}
-	case ToChangelogInput:
-		return true, stream.InsertOnly, ""
 	}
-	return true, p.Declared, ""
+	return ""
+}
+
+// refusesUpdates is the reason of a consumer that takes inserts only.
+func refusesUpdates(p Plan, consumer string) string {
+	if p.Declared == stream.InsertOnly {
+		return ""
+	}
+	return fmt.Sprintf("%s doesn't support consuming %s changes which is produced by node %s", consumer,
+		changesOf(p.Declared), p.Node)
+}
+
+// declaredBehind is the mode declared for what feeds the sink, of a consumer that takes the query.
+func declaredBehind(p Plan, by Consumer) stream.ChangelogMode {
+	switch {
+	case by == UpsertSink, by == UpsertSinkMerging && p.UpsertKey == SinkKey:
+		return p.Declared.Without(stream.UpdateBefore)
+	case by == WindowAggregate, by == ToChangelogInput:
+		return stream.InsertOnly
+	case by == GroupAggregate && p.Declared == stream.InsertOnly:
+		return stream.Mode(stream.Insert, stream.UpdateBefore, stream.UpdateAfter)
+	case by == GroupAggregate:
+		return AllChanges
+	}
+	return p.Declared
 }
 
 // changesOf names the changes of a mode as the planner does.

@@ -34,6 +34,7 @@ var _ = register(&Strategy{
 			Clock:      "processing time, for the TTL",
 			TTL:        "the last insert or update of the key; with a TTL each one is sent, also where nothing changes",
 			Leaks:      ByTTL,
+			StateTTL:   ttl,
 			InBatches:  job.MiniBatch.on(),
 			New: func(c *sim.Ctx) sim.Operator {
 				o := normalize{state: c.NewTable(ttl), ttl: ttl, entryBytes: job.keyBytes() + ttlBytes(ttl) + job.rowBytes()}

@@ -255,7 +255,7 @@ func TestEveryChangeIsAccountedFor(t *testing.T) {
 			rows++
 		}
 		task.Checkpoint(at)
-		task.Take(func(c *sim.Change, _ stream.Key, _ []stream.Tag) {
+		task.Drain(func(c *sim.Change, _ stream.Key, _ []stream.Tag) {
 			switch c.Op {
 			case sim.OpEmit, sim.OpDrop, sim.OpHold:
 				settled++

@@ -68,6 +68,16 @@ func ignoresHint(shownBy string) Fact {
 	return Fact{TopicState, "a STATE_TTL hint is silently ignored", shownBy}
 }
 
+// overChangelog says what the planner makes of a top-1 over a source that sends updates and deletes.
+func overChangelog(shownBy string) Fact {
+	return Fact{TopicChangelog, "over a source of updates and deletes (job.input: changelog) it is a Rank that " +
+		"retracts, RetractableTopNFunction, declared [I,UB,UA,D]: it sends -D and +I, never -U or +U", shownBy}
+}
+
+// refusesChangelog is for the nodes that take inserts only.
+var refusesChangelog = Fact{TopicChangelog, "the planner refuses it over a source of updates and deletes (job.input: " +
+	"changelog)", "flink-extra/_refused"}
+
 // Recording is the path of the recording below conformance/testdata, without its ending; empty where there is none.
 func (f Fact) Recording() string {
 	switch {

@@ -37,6 +37,7 @@ var _ = register(&Strategy{
 			Clock:      "processing time",
 			TTL:        "the first row; copies do not extend it",
 			Leaks:      ByTTL,
+			StateTTL:   ttl,
 			Timer:      timer,
 			Language:   "java",
 			Code:       keyedProcessCode(args, job),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"deduplab/results"
 	"deduplab/sim"
 	"deduplab/stream"
 )
@@ -50,6 +51,7 @@ var _ = register(&Strategy{
 				clock:      clock,
 			}
 		}
+		p.Finding = lateDLQFinding
 		p.Code = lateDLQCode(args, job, p.Code)
 		inner := p.Refused
 		if p = job.planned(p); inner != "" {
@@ -58,6 +60,16 @@ var _ = register(&Strategy{
 		return p
 	},
 })
+
+// lateDLQFinding tells why the filter does not catch what the windows behind it lose.
+func lateDLQFinding(s *results.Strategy) string {
+	if s.Fates.LateFirst == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the filter goes by CURRENT_WATERMARK of its own reader and diverted %s rows; the lost ones passed it "+
+		"and were late only behind the shuffle, where the watermark of the other readers counts too",
+		results.FormatCount(s.Fates.Diverted))
+}
 
 // lateFilter is a WHERE with CURRENT_WATERMARK in the source's chain: it goes by the watermark of the row's own reader,
 // NULL before the first one. A row at the watermark is late by it: flink late-dlq/late-dlq, late-dlq/late-dlq-main.

@@ -70,6 +70,7 @@ func rankPlan(args Args, job Job, query string, without ...int) Plan {
 		TTL: "the last write to the cache (the first row or a better one), then once more from the last checkpoint " +
 			"or eviction: up to twice the TTL",
 		Leaks:       ByTTL,
+		StateTTL:    ttl,
 		Promise:     FirstByOrder,
 		Order:       order,
 		SharedCache: true,
@@ -278,6 +279,9 @@ var nontimeFacts = slices.Concat(rankState, []Fact{
 		"key", "nontime-price-asc/upsert-price-change"},
 	{TopicChangelog, "rn <= 2 and more is another operator: a row among the first puts out -D of the one that it " +
 		"displaces, then its own +I", "nontime-top2-price-asc/price-change"},
+	overChangelog("flink-extra/changelog/price-asc"),
+	{TopicChangelog, "so over a changelog an upsert sink gets a delete with each change: a tombstone in an " +
+		"upsert-kafka topic", "flink-extra/changelog/price-asc-upsert"},
 	{TopicLate, "no lateness test: rows below the watermark are taken, though the ORDER BY may hold the event " +
 		"time", "rowtime-asc-tiebreak/late"},
 	{TopicLatency, "at once, with the first row of a key and with each better one", "nontime-price-asc/price-change"},

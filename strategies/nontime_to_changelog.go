@@ -46,6 +46,8 @@ var nontimeToChangelogFacts = slices.Concat(rankState, []Fact{
 		"(FLINK-40368)", "nontime-to-changelog-price-asc/price-change"},
 	{TopicChangelog, "ordered by one column DESC: both, also in front of an append-only " +
 		"sink", "nontime-to-changelog-price-desc/append-price-change"},
+	{TopicChangelog, "over a source of updates and deletes (job.input: changelog) the Rank retracts: rows of DELETE " +
+		"and INSERT, none of UPDATE_BEFORE or UPDATE_AFTER", "flink-extra/changelog/to-changelog"},
 	{TopicLate, "no lateness test: its Rank takes rows below the watermark", "nontime-key-asc/late"},
 	{TopicLatency, "at once, with each change of the Rank", "nontime-to-changelog/price-change"},
 	commitLatency,

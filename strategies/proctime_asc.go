@@ -29,6 +29,7 @@ var _ = register(&Strategy{
 			Clock:     "processing time",
 			TTL:       "the first row; copies do not extend it",
 			Leaks:     ByTTL,
+			StateTTL:  ttl,
 			New: func(c *sim.Ctx) sim.Operator {
 				first := keepFirst{state: c.NewTable(ttl), entryBytes: job.keyBytes() + ttlBytes(ttl) + 1}
 				if job.MiniBatch.on() {
@@ -116,6 +117,9 @@ var proctimeAscFacts = []Fact{
 	{TopicChangelog, "declared [I], and only +I comes out", "proctime-asc/price-change"},
 	{TopicChangelog, "with mini-batch still only +I, yet declared [I,UB,UA,D] and so refused by an append-only " +
 		"sink", "proctime-asc/mini-batch"},
+	overChangelog("flink-extra/changelog/proctime-asc"),
+	{TopicChangelog, "over a changelog a delete of the row that is out puts out the next one of its " +
+		"key", "flink-extra/changelog/proctime-asc"},
 	{TopicLate, "no lateness test: rows below the watermark are taken", "proctime-asc/late"},
 	{TopicLatency, "at once, with the first arrival of a key", "proctime-asc/in-order-dup"},
 	{TopicLatency, "with mini-batch when the clock reaches a multiple of the interval, or after " +

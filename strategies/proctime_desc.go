@@ -27,6 +27,7 @@ var _ = register(&Strategy{
 			Clock:     "processing time",
 			TTL:       "the last row of the key",
 			Leaks:     ByTTL,
+			StateTTL:  ttl,
 			New: func(c *sim.Ctx) sim.Operator {
 				stateless := job.Sink == Upsert && job.InsertInsensitive
 				last := keepLastArrived{
@@ -166,6 +167,9 @@ var proctimeDescFacts = []Fact{
 	{TopicChangelog, "from the first update of a key on every row of it is sent, equal or not: in the heap state " +
 		"backend the equality test sees the changed row kind", "proctime-desc/equal-after-update"},
 	{TopicChangelog, "with a TTL an equal row is an update, too", "proctime-desc/ttl-chain"},
+	overChangelog("flink-extra/changelog/proctime-desc"),
+	{TopicChangelog, "over a changelog the first arrival is kept, as ordered ASC: processing time is NULL in all " +
+		"rows there, so they tie", "flink-extra/changelog/proctime-desc"},
 	{TopicLate, "no lateness test: rows below the watermark are taken", "proctime-desc/late"},
 	{TopicLatency, "at once, with every row that is not swallowed", "proctime-desc/price-change"},
 	{TopicLatency, "with mini-batch when the clock reaches a multiple of the interval, the last row of the batch " +

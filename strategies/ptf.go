@@ -25,6 +25,7 @@ var _ = register(&Strategy{
 			Clock:     "processing time, for the TTL",
 			TTL:       "the first row; copies do not extend it, since unchanged state is not written back",
 			Leaks:     ByTTL,
+			StateTTL:  ttl,
 			New: func(c *sim.Ctx) sim.Operator {
 				return &firstSeen{keepFirst{state: c.NewTable(ttl), entryBytes: job.keyBytes() + ttlBytes(ttl) + 1}}
 			},

@@ -35,6 +35,7 @@ func (j Job) retractPlan(q rankQuery) Plan {
 		TTL:        "the last change of the key; the rows of one sort key have a TTL of their own, from their last change",
 		StateClass: PerRecord,
 		Leaks:      ByTTL,
+		StateTTL:   q.ttl,
 		Order:      q.order,
 		Promise:    FirstByOrder,
 		New: func(*sim.Ctx) sim.Operator {

@@ -31,6 +31,7 @@ var _ = register(&Strategy{
 			Clock:     "event time",
 			TTL:       "the emission; copies do not extend it, and the waiting row has none",
 			Leaks:     ByTTL,
+			StateTTL:  ttl,
 			New: func(c *sim.Ctx) sim.Operator {
 				switch {
 				case job.MiniBatch.on():
@@ -184,6 +185,7 @@ var rowtimeAscFacts = []Fact{
 		"and +U in a plan declared insert-only: see nontime", "rowtime-asc-tiebreak/out-of-order"},
 	{TopicChangelog, "an interval join behind it gets each order once, with its time attribute " +
 		"intact", "downstream/rowtime-asc-then-interval-join"},
+	overChangelog("flink-extra/changelog/rowtime-asc"),
 	{TopicLate, "a row is late when its time is strictly below the watermark; a row at the watermark is " +
 		"taken", "rowtime-asc/late"},
 	{TopicLate, "lateness is tested before duplication: numLateRecordsDropped counts late copies, which are " +
@@ -198,6 +200,8 @@ var rowtimeAscFacts = []Fact{
 		"times", "rowtime-asc/emission-order"},
 	{TopicLatency, "with mini-batch a batch ends with the watermark that reaches the end of an interval, " +
 		"whatever the clock says", "rowtime-asc/mini-batch-boundary"},
+	{TopicLatency, "over a changelog at once: a Rank does not wait for the " +
+		"watermark", "flink-extra/changelog/rowtime-asc"},
 	commitLatency,
 	{TopicDeterminism, "processing time: closed for the choice of the row, which is the earliest by event time " +
 		"whatever the order of arrival; of equal times the first arrival is kept", "rowtime-asc/ties"},

@@ -54,7 +54,7 @@ func (o *wholeBatch) finish(c *sim.Ctx, at stream.Time) {
 			kept = *before
 		}
 		for i, row := range rows {
-			if o.settle(c, row, &kept, before != nil || i > 0, at) {
+			if o.decide(c, row, &kept, before != nil || i > 0, at) {
 				kept = sim.MakeEntry(row.key, at, int64(row.event), row.tag, 0)
 			}
 		}
@@ -62,9 +62,9 @@ func (o *wholeBatch) finish(c *sim.Ctx, at stream.Time) {
 	})
 }
 
-// settle sends a row at the end of its batch, or drops it, and reports which. Kept is what the row has to beat, if
+// decide sends a row at the end of its batch, or drops it, and reports which. Kept is what the row has to beat, if
 // there is something.
-func (o *keepByTime) settle(c *sim.Ctx, row waiting, kept *sim.Entry, any bool, at stream.Time) bool {
+func (o *keepByTime) decide(c *sim.Ctx, row waiting, kept *sim.Entry, any bool, at stream.Time) bool {
 	switch {
 	case !any:
 		c.ReleaseAt(at, o.first, row.key, row.tag, row.wait)
@@ -108,7 +108,7 @@ func (o *bestOfBatch) add(c *sim.Ctx, row *stream.Row) {
 func (o *bestOfBatch) finish(c *sim.Ctx, at stream.Time) {
 	o.batch.drain(func(row waiting) {
 		kept := o.state.Get(row.key, at)
-		if o.settle(c, row, kept, kept != nil, at) {
+		if o.decide(c, row, kept, kept != nil, at) {
 			o.state.Put(row.key, at, int64(row.event), row.tag, 0)
 		}
 	})

@@ -30,6 +30,7 @@ var _ = register(&Strategy{
 			Clock:     "event time to compare, no watermark",
 			TTL:       "the last row that was not older; older rows do not extend it",
 			Leaks:     ByTTL,
+			StateTTL:  ttl,
 			Promise:   LastByEvent,
 			New: func(c *sim.Ctx) sim.Operator {
 				last := newKeepByTime(c, ttl, job)
@@ -110,6 +111,9 @@ var rowtimeDescFacts = []Fact{
 		"+U without -U: see nontime", "rowtime-desc-tiebreak/price-change"},
 	{TopicChangelog, "a window aggregate takes its updates and counts each order " +
 		"once", "downstream/rowtime-desc-then-window-count"},
+	overChangelog("flink-extra/changelog/rowtime-desc"),
+	{TopicChangelog, "over a changelog a row that equals what is out sends nothing: of rows that tie the first " +
+		"arrival stays", "flink-extra/changelog/rowtime-desc"},
 	{TopicLate, "no lateness test: a row far behind the watermark is compared like any other, and " +
 		"numLateRecordsDropped stays 0", "rowtime-desc/late"},
 	{TopicLatency, "at once, with the row that causes the change; the watermark is not asked", "rowtime-desc/late"},

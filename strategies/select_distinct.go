@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"deduplab/results"
 	"deduplab/sim"
 	"deduplab/stream"
 )
@@ -21,9 +22,19 @@ var _ = register(&Strategy{
 		p.Code = distinctCode(args, job, job.allColumns())
 		p.Key, p.Leaks, p.UpsertKey = ByRow, ByContent, WholeRowKey
 		p.Node, p.Time = "GroupAggregate(groupBy=["+job.allColumns()+"])", Materialized
+		p.Finding = distinctFinding
 		return job.plannedGroup(p)
 	},
 })
+
+// distinctFinding counts the updates that keep state downstream alive.
+func distinctFinding(s *results.Strategy) string {
+	if s.Updates == 0 {
+		return ""
+	}
+	return results.FormatCount(s.Updates) +
+		" updates that change nothing: with a TTL every copy sends -U/+U of the row that stands"
+}
 
 func distinctCode(args Args, job Job, columns string) string {
 	return job.ddl("orders") + "\n\n" + job.groupOptions(args) +
@@ -59,6 +70,7 @@ func groupPlan(args Args, job Job, keyBytes, minimum int) Plan {
 		Clock:     "none",
 		TTL:       "the last copy: each one extends it, so a key seen often enough never expires",
 		Leaks:     ByTTL,
+		StateTTL:  ttl,
 		New: func(c *sim.Ctx) sim.Operator {
 			if job.changelog() {
 				return newChangelogGroup(c, ttl, minimum, keyBytes, job.Schema)

@@ -13,7 +13,7 @@ var _ = register(&Strategy{
 	Plan: func(args Args, job Job) Plan {
 		p := groupPlan(args, job, job.keyBytes(), -1)
 		p.Code = distinctCode(args, job, strings.Join(job.keyNames(), ", "))
-		p.Output = KeyOnly
+		p.Output, p.Finding = KeyOnly, distinctFinding
 		return job.plannedGroup(p)
 	},
 })

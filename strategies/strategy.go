@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 
+	"deduplab/results"
 	"deduplab/sim"
 	"deduplab/stream"
 )
@@ -55,26 +56,18 @@ type MiniBatch struct {
 	ByWatermark bool
 }
 
-// Sink is what consumes the result.
-type Sink uint8
+// Sink is what consumes the result. To the planner an Append sink takes inserts only.
+type Sink = stream.Sink
 
 // The sinks of a job.
 const (
-	Retract Sink = iota // takes all changes and applies them as a multiset
-	Append              // takes inserts only
-	Upsert              // keeps the last row of a key
+	Retract = stream.RetractSink
+	Append  = stream.AppendSink
+	Upsert  = stream.UpsertSink
 )
 
-var sinkNames = []string{"retract", "append", "upsert"}
-
-// String is the name used in scenarios.
-func (s Sink) String() string { return sinkNames[s] }
-
 // ParseSink reads the name used in scenarios.
-func ParseSink(s string) (Sink, bool) {
-	i := slices.Index(sinkNames, s)
-	return Sink(max(i, 0)), i >= 0
-}
+func ParseSink(s string) (Sink, bool) { return stream.ParseSink(s) }
 
 // Plan is a strategy planned for one job.
 type Plan struct {
@@ -82,8 +75,9 @@ type Plan struct {
 	Operator   string               // ExecNode, such as StreamExecDeduplicate
 	Runtime    string               // runtime class
 	StateClass StateClass
-	Clock      string // what time the strategy goes by: event time, processing time or none
-	TTL        string // what its TTL counts from, and what refreshes it
+	Clock      string      // what time the strategy goes by: event time, processing time or none
+	TTL        string      // what its TTL counts from, and what refreshes it
+	StateTTL   stream.Time // how long an entry of its state lives, 0: for ever
 	// Misdeclared names the planner's fault by which updates come out that Changelog does not have; empty: none do.
 	Misdeclared string
 	// Refused is the planner's reason not to feed this sink; empty where it does.
@@ -115,6 +109,8 @@ type Plan struct {
 	SharedCache bool
 	// New makes one parallel instance of the operator.
 	New func(*sim.Ctx) sim.Operator
+	// Finding says what a run shows of this strategy only, each with its number; empty: nothing. Nil: never anything.
+	Finding func(*results.Strategy) string
 
 	Language string // sql or java
 	Code     string // what a user would deploy

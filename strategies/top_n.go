@@ -29,6 +29,7 @@ func topNPlan(args Args, job Job, top int) Plan {
 		TTL:         "the last change among the rows of one sort key; the cache counts from when a key came into it",
 		StateClass:  perKeyUnless(ttl),
 		Leaks:       NoDeduplication, // the copies up to the n-th are kept
+		StateTTL:    ttl,
 		Order:       order,
 		SharedCache: true,
 		New: func(*sim.Ctx) sim.Operator {

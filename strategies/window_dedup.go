@@ -69,6 +69,7 @@ var windowDedupFacts = []Fact{
 		"one window plus the watermark's delay", "window-dedup/ttl-ignored"},
 	{TopicChangelog, "declared [I], and only +I comes out", "window-dedup/basic"},
 	{TopicChangelog, "the planner knows no upsert key of it: an upsert sink wants ON CONFLICT", "_acceptance"},
+	refusesChangelog,
 	{TopicLate, "a row is late only once its window has fired, which is when the watermark is at window_end - 1 " +
 		"ms or above; a row below the watermark in an open window is taken", "window-dedup/late"},
 	{TopicLate, "numLateRecordsDropped counts each late row at once, copies and firsts " +

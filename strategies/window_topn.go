@@ -46,6 +46,7 @@ var windowTopNFacts = []Fact{
 		"one window plus the watermark's delay", "window-topn-price-asc/ttl-ignored"},
 	{TopicChangelog, "declared [I], and only +I comes out: the smallest row of a window once, at its end; an " +
 		"upsert sink takes it as it is", "window-topn-price-asc/two-windows"},
+	refusesChangelog,
 	{TopicLate, "a row is late only once its window has fired, which is when the watermark is at window_end - 1 " +
 		"ms or above; a row below the watermark in an open window is taken", "window-topn-price-asc/late"},
 	{TopicLate, "numLateRecordsDropped counts each late row, copies and firsts alike", "window-topn-price-asc/late"},

@@ -27,6 +27,9 @@ func newExplain() *cobra.Command {
 it keeps, when it emits, what makes it non-deterministic, when it loses data and when copies leak. Each line names the
 recorded case that shows it; lab test replays it.
 
+With --scenario it reads the columns, the parameters and, of the job, input, flink, mini_batch, sink and the watermark's
+delay from that file.
+
 With --sql it reads a deduplication query, with the CREATE TABLE and SET statements that belong to it if there are any,
 tells which operator the query becomes and why, and prints the page of the strategy that it is.`,
 		Example: `  lab explain ptf
@@ -100,16 +103,17 @@ func readSQL(path string, stdin io.Reader) (string, error) {
 // ofStrategy makes the page of a strategy, or of the entry with that id in the scenario.
 func (o *explainOptions) ofStrategy(name string) (*explain.Page, error) {
 	given := map[string]string{}
-	job := strategies.Job{Schema: explain.Orders}
+	job, sink := strategies.Job{Schema: explain.Orders}, ""
 	if o.scenario != "" {
 		s, err := scenarios.Read(o.scenario)
 		if err != nil {
 			return nil, err
 		}
 		job = strategies.Job{
-			Schema: s.Workload.Schema, Version: strategies.Version(s.Job.Flink), MiniBatch: s.Job.MiniBatch,
+			Schema: s.Workload.Schema, Version: s.Job.Flink, Input: s.Job.Input, MiniBatch: s.Job.MiniBatch,
 			WatermarkDelay: s.Job.Watermark.Delay,
 		}
+		sink = s.Job.Sink.String()
 		if e, ok := entryOf(s, name); ok {
 			name, given = e.Strategy.Name, e.Args.Map()
 		}
@@ -140,6 +144,7 @@ func (o *explainOptions) ofStrategy(name string) (*explain.Page, error) {
 	}
 	page := explain.New(strategy, args, job)
 	page.Example(examples)
+	page.Plan.Sink = sink
 	return page, nil
 }
 

@@ -37,8 +37,8 @@ func newTest() *cobra.Command {
 		Long: `test runs two kinds of tests against the lab's operators, step by step, and compares what comes out, what is
 held and what is counted:
 
-  *.yaml  tests that people write: on these rows I expect this changelog. See scenarios/semantics for examples and
-          go doc deduplab/semantics for the format.
+  *.yaml  tests that people write: on these rows I expect this changelog. docs/semantics.md tells how to write one,
+          scenarios/semantics holds examples.
   *.json  recorded cases of the real engine.
 
 A folder is searched with all below it; scenarios and files whose names begin with _ are left out. All failures are

@@ -191,8 +191,8 @@ func (r *recogniser) schema() {
 	job.WatermarkDelay = t.delay
 	if t.changes() {
 		job.Input = strategies.AllChanges
-		r.note("table %s is a source of changes, which the planner takes for updates and deletes: the facts below are "+
-			"those of a source of inserts", t.name)
+		r.note("table %s is a source of changes, which the planner takes for updates and deletes: in a "+
+			"scenario, job: {input: changelog}", t.name)
 	}
 	switch {
 	case !t.open():
