@@ -34,8 +34,10 @@ type Page struct {
 type Query struct {
 	Why      []string `json:"why"`
 	Notes    []string `json:"notes"`
-	Entry    string   `json:"scenario_entry"`     // the line of a scenario that runs it
-	Consumer string   `json:"consumer,omitempty"` // what the query does with the deduplicated rows
+	Job      string   `json:"scenario_job,omitempty"` // the job of a scenario that runs it; empty: the defaults
+	Entry    string   `json:"scenario_entry"`         // the line of a scenario that runs it
+	LeftOut  string   `json:"left_out,omitempty"`     // why the page has neither summary nor facts
+	Consumer string   `json:"consumer,omitempty"`     // what the query does with the deduplicated rows
 }
 
 // Param is a parameter and its value.
@@ -325,12 +327,69 @@ func OfQuery(shape sqlshape.Shape) (*Page, error) {
 	}
 	p := newPage(s, args, job, plan)
 	p.Code = "" // the reader has it
-	p.Query = &Query{Why: shape.Why, Notes: shape.Notes, Entry: entry(shape)}
+	p.Query = &Query{Why: shape.Why, Notes: shape.Notes, Job: jobLine(shape), Entry: entry(shape)}
+	if why := otherJob(shape); why != "" {
+		p.Query.LeftOut = "summary and facts are left out: those of " + s.Name + " were recorded without " + why +
+			", and need not hold with it. A run of the scenario above tells what holds"
+		p.About, p.Loses, p.Topics = "", "", []Topic{}
+	}
+	if by := shape.Params["order_by"]; shape.NoTimeAttribute && by != "" {
+		p.Query.Notes = append(p.Query.Notes, "the event time of a scenario is a time attribute: to run the line below, "+
+			"give event_time a field that ORDER BY "+by+" does not name")
+	}
+	if job.MiniBatch.Compact {
+		p.Query.Notes = append(p.Query.Notes, "a scenario cannot set "+
+			"table.exec.deduplicate.mini-batch.compact-changes-enabled: it runs without")
+	}
+	if job.InsertInsensitive {
+		p.Query.Notes = append(p.Query.Notes, "a scenario cannot set "+
+			"table.exec.deduplicate.insert-update-after-sensitive-enabled = false: it runs with true")
+	}
 	if shape.Consumer != "" && plan.Refused == "" {
 		d := consumed(plan, shape.Consumer, acceptance(s, job))
 		p.Query.Consumer = d.Consumer + ": " + d.Answer()
 	}
 	return p, nil
+}
+
+// otherJob tells by what the job of a query differs from the one that the facts were recorded in.
+func otherJob(shape sqlshape.Shape) string {
+	var all []string
+	if shape.Job.Input != 0 && shape.Strategy != "changelog-normalize" {
+		all = append(all, "a source of changes")
+	}
+	if shape.Job.MiniBatch.Latency > 0 {
+		all = append(all, "mini-batch")
+	}
+	return strings.Join(all, " and ")
+}
+
+// jobLine is the job of a scenario in which the query becomes the same operator; empty where the defaults do.
+func jobLine(shape sqlshape.Shape) string {
+	var given []string
+	if shape.Job.Input != 0 {
+		given = append(given, "input: "+strategies.InputName(shape.Job.Input))
+	}
+	if d := shape.Job.WatermarkDelay; d > 0 {
+		given = append(given, "watermark: {delay: "+stream.FormatDuration(d)+"}")
+	}
+	if b := shape.Job.MiniBatch; b.Latency > 0 {
+		given = append(given,
+			fmt.Sprintf("mini_batch: {latency: %s, size: %d}", stream.FormatDuration(b.Latency), b.Size))
+	}
+	switch shape.Consumer {
+	case strategies.AppendSink:
+		given = append(given, "sink: append")
+	case strategies.UpsertSink, strategies.UpsertSinkMerging:
+		given = append(given, "sink: upsert")
+	}
+	if len(given) == 0 {
+		return ""
+	}
+	if v := shape.Job.Version.String(); v != string(strategies.Flink23) {
+		given = append(given, "flink: "+v)
+	}
+	return "job: {" + strings.Join(given, ", ") + "}"
 }
 
 // entry is the line of a scenario that runs the query.

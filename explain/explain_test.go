@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"deduplab/scenarios"
 	"deduplab/strategies"
 	"deduplab/strategies/sqlshape"
 )
@@ -153,5 +154,62 @@ SELECT window_start, window_end, order_id, MIN(created_at) FROM TABLE(TUMBLE(TAB
 	}
 	if text := printed(t, p); !strings.Contains(text, "nobody can: ") {
 		t.Errorf("the page does not tell that the query is refused:\n%s", text)
+	}
+}
+
+// TestJobOfQuery runs the scenario that a page tells through the loader: it must plan the same operator.
+func TestJobOfQuery(t *testing.T) {
+	const query = "SELECT order_id, price FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY order_id ORDER BY created_at " +
+		"ASC) AS rn FROM orders) WHERE rn = 1;"
+	const batch = "SET 'table.exec.mini-batch.enabled' = 'true'; SET 'table.exec.mini-batch.allow-latency' = '5 s';"
+	create := func(format string) string {
+		return "CREATE TABLE orders (order_id STRING, price DECIMAL(10, 2), created_at TIMESTAMP_LTZ(3), WATERMARK FOR " +
+			"created_at AS created_at - INTERVAL '5' SECOND) WITH ('connector' = 'kafka', 'format' = '" + format + "');"
+	}
+	const upsert = "CREATE TABLE out (order_id STRING PRIMARY KEY NOT ENFORCED, price DECIMAL(10, 2)) WITH ('connector' " +
+		"= 'upsert-kafka'); INSERT INTO out "
+	for _, test := range []struct {
+		name, sql, job string
+		leftOut        bool
+	}{
+		{"plain", query, "", false},
+		{"changelog", create("debezium-json") + query, "job: {input: changelog, watermark: {delay: 5s}}", true},
+		{"mini-batch", batch + create("json") + query,
+			"job: {watermark: {delay: 5s}, mini_batch: {latency: 5s, size: 1073741824}}", true},
+		{"sink", create("json") + upsert + query, "job: {watermark: {delay: 5s}, sink: upsert}", false},
+		{"all", batch + create("debezium-json") + upsert + query, "job: {input: changelog, watermark: {delay: 5s}, " +
+			"mini_batch: {latency: 5s, size: 1073741824}, sink: upsert}", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			shape, err := sqlshape.Recognise(test.sql)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := OfQuery(shape)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Query.Job != test.job {
+				t.Errorf("job %q, want %q", p.Query.Job, test.job)
+			}
+			text := printed(t, p)
+			if left := strings.Contains(text, "facts are left out"); left != test.leftOut ||
+				left == strings.Contains(text, "1 STATE") {
+				t.Errorf("summary and facts: left out %v, want %v:\n%s", left, test.leftOut, text)
+			}
+			s, err := scenarios.Load("x.yaml", []byte("scenario: x\nseed: 1\nworkload:\n  duration: 1m\n  rate: 1/s\n"+
+				"  fields:\n    order_id: {uuid: true}\n    price: {decimal: [2.00, 500.00]}\n  key: order_id\n"+
+				"  event_time: {field: created_at}\n"+p.Query.Job+"\nstrategies:\n  "+p.Query.Entry+"\n"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := s.Strategies[0]
+			plan := e.Strategy.Plan(e.Args, strategies.Job{Schema: s.Workload.Schema, Version: s.Job.Flink,
+				Input: s.Job.Input, MiniBatch: s.Job.MiniBatch, Sink: s.Job.Sink})
+			if plan.Operator != p.Plan.Operator || plan.Runtime != p.Plan.Runtime {
+				t.Errorf("the scenario plans %s, %s, the page tells %s, %s", plan.Operator, plan.Runtime, p.Plan.Operator,
+					p.Plan.Runtime)
+			}
+		})
 	}
 }

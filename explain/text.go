@@ -39,12 +39,20 @@ func (p *Page) Text(w io.Writer) error {
 			t.item("does what stands behind it take its rows? "+q.Consumer, "")
 		}
 		t.section("IN A SCENARIO")
-		t.line("  %s", q.Entry)
+		if q.Job == "" {
+			t.line("  %s", q.Entry)
+		} else {
+			t.line("  %s\n  strategies:\n    %s", q.Job, q.Entry)
+		}
 		t.line("")
 	}
-	t.wrapped(p.Strategy+": "+p.About, "", "", "("+p.Engine+")")
-	t.line("")
-	t.wrapped(p.Loses, "", "", "")
+	if p.Query != nil && p.Query.LeftOut != "" {
+		t.wrapped(p.Strategy+": "+p.Query.LeftOut, "", "", "("+p.Engine+")")
+	} else {
+		t.wrapped(p.Strategy+": "+p.About, "", "", "("+p.Engine+")")
+		t.line("")
+		t.wrapped(p.Loses, "", "", "")
+	}
 	if len(p.Params) > 0 {
 		t.section("PARAMETERS")
 		for _, param := range p.Params {
@@ -86,17 +94,25 @@ func (p *Page) Text(w io.Writer) error {
 	if recorded := string(strategies.Flink23); p.Plan.Flink != recorded {
 		t.field("engine", "Flink "+p.Plan.Flink+"; the facts below are those of "+recorded+", which was recorded")
 	}
-	if p.Plan.Input != "append" {
+	facts := len(p.Topics) > 0
+	if p.Plan.Input != "append" && !facts {
+		t.field("input", p.Plan.Input+": the source sends updates and deletes")
+	} else if p.Plan.Input != "append" {
 		t.field("input", p.Plan.Input+": the source sends updates and deletes. Facts below that do not speak of one "+
 			"are those of a source of inserts")
 	}
-	if p.Plan.MiniBatch != "" {
+	if p.Plan.MiniBatch != "" && !facts {
+		t.field("mini-batch", p.Plan.MiniBatch)
+	} else if p.Plan.MiniBatch != "" {
 		t.field("mini-batch", p.Plan.MiniBatch+". Facts below that do not speak of one are those without")
 	}
 	t.section("WHO ACCEPTS IT DOWNSTREAM")
 	switch {
 	case p.Plan.Refused != "":
 		t.item("nobody can: "+p.Plan.Refused, "")
+	case len(p.Downstream) == 0 && p.Plan.Input != "append":
+		t.item("DataStream API: nobody checks. It passes rows on with their kind, so a -D of the source goes straight "+
+			"into an append-only sink", strategies.NotRecorded)
 	case len(p.Downstream) == 0:
 		t.item("no planner looks at a DataStream: this one is insert-only, so whatever takes inserts takes it",
 			strategies.NotRecorded)

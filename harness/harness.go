@@ -307,7 +307,7 @@ func (h *Harness) Restore() error {
 	if h.saved == nil {
 		return ErrNoCheckpoint
 	}
-	h.task = sim.RestoreTask(h.spec, h.saved)
+	h.task = sim.RestoreTask(h.spec, h.saved, h.now)
 	h.connect()
 	h.task.Clock(h.now)
 	return h.collect(false)

@@ -3,6 +3,7 @@ package harness
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -80,7 +81,7 @@ func valueOf(given any, column stream.Column) (stream.Value, error) {
 	return stream.Value{}, fmt.Errorf("%v does not fit its type", given)
 }
 
-var decimalPattern = regexp.MustCompile(`^DECIMAL\(\d{1,2}, ?(\d{1,2})\)$`)
+var decimalPattern = regexp.MustCompile(`^DECIMAL\((\d{1,2}), ?(\d{1,2})\)$`)
 
 // ParseType reads the SQL type of a column: STRING, INT, BIGINT, DECIMAL(10, 2), TIMESTAMP(3) or TIMESTAMP_LTZ(3).
 func ParseType(column, sql string) (stream.Column, error) {
@@ -92,8 +93,16 @@ func ParseType(column, sql string) (stream.Column, error) {
 	case sql == "INT" || sql == "BIGINT":
 		c.Type = stream.Int
 	case m != nil:
+		precision, _ := strconv.Atoi(m[1])
 		c.Type = stream.Decimal
-		c.Scale, _ = strconv.Atoi(m[1])
+		c.Scale, _ = strconv.Atoi(m[2])
+		if precision < 1 || precision > 38 || c.Scale > precision {
+			return c, fmt.Errorf("column %s: there is no %s: a DECIMAL has 1 to 38 digits, at most all after the point",
+				column, sql)
+		}
+		if c.Scale > maxDigits {
+			return c, fmt.Errorf("column %s: %s: the lab holds up to %d digits after the point", column, sql, maxDigits)
+		}
 	case strings.HasPrefix(sql, "TIMESTAMP"):
 		c.Type = stream.Timestamp
 	default:
@@ -101,6 +110,26 @@ func ParseType(column, sql string) (stream.Column, error) {
 			"TIMESTAMP_LTZ(3)", column, sql)
 	}
 	return c, nil
+}
+
+// maxDigits is how many digits a number may have that 64 bits hold, whichever they are.
+const maxDigits = 18
+
+// Limit returns the largest number that a type which [ParseType] reads can hold, as a [stream.Value] holds it. The
+// smallest is -max, and one less for INT and BIGINT. Types that are no numbers have none.
+func Limit(sql string) (limit int64, ok bool) {
+	switch m := decimalPattern.FindStringSubmatch(sql); {
+	case sql == "INT":
+		return math.MaxInt32, true
+	case m != nil:
+		precision, _ := strconv.Atoi(m[1])
+		if precision > maxDigits {
+			return math.MaxInt64, true
+		}
+		limit, _ = strconv.ParseInt(strings.Repeat("9", precision), 10, 64)
+		return limit, true
+	}
+	return math.MaxInt64, sql == "BIGINT"
 }
 
 // Names lists the names of columns.
@@ -154,6 +183,9 @@ func FormatValue(v stream.Value, column stream.Column) string {
 		return strconv.FormatInt(v.Int, 10)
 	case plainText.MatchString(v.Text) && !strings.EqualFold(v.Text, "null"):
 		return v.Text
+	}
+	if strings.ContainsFunc(v.Text, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(v.Text) // a line break must not be one; YAML reads the escapes of Go
 	}
 	return "'" + strings.ReplaceAll(v.Text, "'", "''") + "'"
 }

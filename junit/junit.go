@@ -14,18 +14,20 @@ type Suite struct {
 	Cases []Case
 }
 
-// Case is one test. It failed if it has a Message.
+// Case is one test. It failed if it has a Message, or could not be run if it is Invalid, too.
 type Case struct {
 	Name, File string
 	Line       int
 	Message    string // one line
 	Details    string
+	Invalid    bool
 }
 
 type xmlSuites struct {
 	XMLName  xml.Name   `xml:"testsuites"`
 	Tests    int        `xml:"tests,attr"`
 	Failures int        `xml:"failures,attr"`
+	Errors   int        `xml:"errors,attr,omitempty"`
 	Suites   []xmlSuite `xml:"testsuite"`
 }
 
@@ -33,6 +35,7 @@ type xmlSuite struct {
 	Name     string    `xml:"name,attr"`
 	Tests    int       `xml:"tests,attr"`
 	Failures int       `xml:"failures,attr"`
+	Errors   int       `xml:"errors,attr,omitempty"`
 	Cases    []xmlCase `xml:"testcase"`
 }
 
@@ -42,6 +45,7 @@ type xmlCase struct {
 	File    string      `xml:"file,attr,omitempty"`
 	Line    int         `xml:"line,attr,omitempty"`
 	Failure *xmlFailure `xml:"failure"`
+	Error   *xmlFailure `xml:"error"`
 }
 
 type xmlFailure struct {
@@ -56,13 +60,18 @@ func Write(w io.Writer, suites []Suite) error {
 		suite := xmlSuite{Name: clean(s.Name), Tests: len(s.Cases)}
 		for _, c := range s.Cases {
 			test := xmlCase{Name: clean(c.Name), Class: suite.Name, File: clean(c.File), Line: c.Line}
-			if c.Message != "" {
+			switch details := (&xmlFailure{clean(c.Message), clean(c.Details)}); {
+			case c.Invalid:
+				suite.Errors++
+				test.Error = details
+			case c.Message != "":
 				suite.Failures++
-				test.Failure = &xmlFailure{clean(c.Message), clean(c.Details)}
+				test.Failure = details
 			}
 			suite.Cases = append(suite.Cases, test)
 		}
 		out.Tests, out.Failures = out.Tests+suite.Tests, out.Failures+suite.Failures
+		out.Errors += suite.Errors
 		out.Suites = append(out.Suites, suite)
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {

@@ -22,7 +22,7 @@ type relation struct {
 	of func(config) bool
 	// both runs a strategy without the change and with it. What comes out must be equal.
 	both  func(t fataler, c config, steps []step) (plain, changed []outcome)
-	known bool // compare what is diverted, how many rows are late and how many keys are known, too
+	known bool // compare what is diverted, how many rows are late, and the numbers of known keys and of timers, too
 	// except are the strategies for which it does not hold.
 	except []exception
 }
@@ -134,6 +134,13 @@ var relations = []relation{
 					watermark("0s", "5s")},
 				changed: []string{"+I {order_id: a, created_at: 1s, price: 1}"},
 			},
+			{
+				configs: []string{"proctime-asc mini_batch", "proctime-asc ttl=10s mini_batch",
+					"proctime-desc mini_batch", "select-distinct-key ttl=10s mini_batch"},
+				why:     "The clock's first batch ends an interval after the restart, not at a multiple of the interval.",
+				example: []step{restart("1s"), arrives("2s", "a", "1s", 1), clock("3s")},
+				plain:   []string{"+I {order_id: a, created_at: 1s, price: 1}"},
+			},
 		},
 	},
 	{
@@ -159,7 +166,23 @@ var relations = []relation{
 				changed: []string{"+I {order_id: a, created_at: 1s, price: 1}",
 					"+I {order_id: a, created_at: 1s, price: 1}"},
 			},
+			{
+				configs: []string{"proctime-asc mini_batch", "proctime-asc ttl=10s mini_batch",
+					"proctime-desc mini_batch", "select-distinct-key ttl=10s mini_batch"},
+				why:     "The clock's first batch ends an interval after the restart: see above.",
+				example: []step{restart("1s"), arrives("2s", "a", "1s", 1), clock("3s")},
+				plain:   []string{"+I {order_id: a, created_at: 1s, price: 1}"},
+			},
 		},
+	},
+	{
+		claim: "a task that knows when its checkpoints come is as one that does not",
+		ops:   []op{watermarkOp, clockOp, restartOp},
+		both: func(_ fataler, c config, steps []step) (plain, changed []outcome) {
+			steps = onSchedule(steps, 4*second)
+			return run(c, steps, world{}), run(c, steps, world{checkpoints: 4 * second})
+		},
+		known: true,
 	},
 	{
 		claim: "what happens to other tasks does not reach one that is restored",
@@ -465,6 +488,25 @@ func replaced(steps []step, from, to op) []step {
 	return steps
 }
 
+// onSchedule takes a checkpoint at every multiple of an interval, after all else of that moment. A restart among the
+// steps happens from the next one.
+func onSchedule(steps []step, interval stream.Time) []step {
+	var out []step
+	next, takes := interval, checkpointOp
+	for _, s := range steps {
+		for ; next < s.at; next += interval {
+			out = append(out, step{op: takes, at: next})
+			takes = checkpointOp
+		}
+		if s.op == restartOp {
+			takes = restartOp
+		} else {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 var otherNames = map[string]string{"a": "z", "b": "y", "c": "x"}
 
 func renamedSteps(steps []step) []step {
@@ -613,6 +655,9 @@ func (r *relation) written(c config, outcomes []outcome) []string {
 			o.diverted, o.late, o.live = nil, 0, 0
 		}
 		lines[i] = c.written(o, plan)
+		if r.known {
+			lines[i] += fmt.Sprintf(", timers %+v", o.timers)
+		}
 	}
 	return lines
 }

@@ -200,7 +200,8 @@ func follow(r rule, steps []step) []outcome {
 			r.checkpoint(s.at)
 		}
 		l := r.out()
-		outcomes = append(outcomes, outcome{l.changes, l.diverted, l.late, len(r.known(s.at))})
+		outcomes = append(outcomes, outcome{changes: l.changes, diverted: l.diverted, late: l.late,
+			live: len(r.known(s.at))})
 		l.changes, l.diverted = nil, nil
 	}
 	return outcomes

@@ -189,17 +189,19 @@ type change struct {
 }
 
 // outcome is what a step left behind: the rows that came out at it, those that were diverted, how many were dropped as
-// late so far, and how many keys are known.
+// late so far, how many keys are known and how many timers are registered.
 type outcome struct {
 	changes, diverted []change
 	late              int64
 	live              int
+	timers            sim.TimerCount
 }
 
 // world is what a strategy runs in.
 type world struct {
 	parallelism int
 	newTable    func(subtask int, ttl stream.Time) *sim.Table
+	checkpoints stream.Time // the interval that the task is told
 	// detours lets the rest of the steps happen, before a restart, to the old task and to another from the snapshot.
 	detours bool
 }
@@ -233,6 +235,7 @@ func newRunner(c config, steps []step, w world) *runner {
 	r := &runner{steps: records, watermark: none, detours: w.detours, spec: sim.TaskSpec{
 		Parallelism: max(1, w.parallelism), Readers: 1, Records: records, New: plan.New, Prepare: plan.Prepare(records),
 		UpdateBefore: changes.Has(stream.UpdateBefore), NewTable: w.newTable, Jump: true,
+		CheckpointInterval: w.checkpoints,
 	}}
 	r.task = sim.NewTask(r.spec)
 	return r
@@ -260,13 +263,15 @@ func (r *runner) step(i int) outcome {
 			other := *r
 			other.detours = false
 			other.rest(i + 1)
-			other.restart(snapshot, late)
+			other.restart(snapshot, late, at)
 			other.rest(i + 1)
 		}
-		r.restart(snapshot, late)
+		r.restart(snapshot, late, at)
 	}
 	for _, sub := range r.task.Subtasks() {
 		o.live += sub.State.LiveKeys
+		o.timers.Event += sub.Timers.Event
+		o.timers.Proc += sub.Timers.Proc
 	}
 	return o
 }
@@ -287,8 +292,8 @@ func (r *runner) advance(w, at stream.Time) {
 
 // restart goes on in a task restored from a snapshot, with so many rows dropped as late. The source forgets its
 // watermark, too.
-func (r *runner) restart(s *sim.Snapshot, late int64) {
-	r.task, r.watermark, r.late = sim.RestoreTask(r.spec, s), none, late
+func (r *runner) restart(s *sim.Snapshot, late int64, at stream.Time) {
+	r.task, r.watermark, r.late = sim.RestoreTask(r.spec, s, at), none, late
 }
 
 // take returns what came out since the last call.

@@ -2,6 +2,7 @@ package semantics
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -50,11 +51,21 @@ type loader struct {
 	schema  stream.Schema
 	last    stream.Time // the clock
 	known   bool        // the result's columns are known
+	sound   bool        // what stands before the steps has no faults
+	ended   int         // the line in which the input ended; 0: it has not
+
+	types map[string]string // of the columns of the table, as SQL writes them
+}
+
+// ordersTypes are the types of [harness.Orders] that are numbers.
+func ordersTypes() map[string]string {
+	return map[string]string{"quantity": "INT", "price": "DECIMAL(10, 2)"}
 }
 
 func (l *loader) test(n *yml.Node) {
 	t := &Test{File: l.file.Path, Line: n.At.Line}
-	l.current, l.schema, l.last, l.known = t, harness.Orders(), 0, false
+	l.current, l.schema, l.last, l.known, l.ended, l.types = t, harness.Orders(), 0, false, 0, ordersTypes()
+	faults := l.Faults()
 	t.config.Readers = 1
 	if name := n.Get("name"); name != nil && name.Kind == yml.Scalar {
 		n.Name = fmt.Sprintf("the test %q", name.Text)
@@ -82,6 +93,7 @@ func (l *loader) test(n *yml.Node) {
 	if strategy != nil {
 		l.strategy(strategy)
 	}
+	l.sound = l.Faults() == faults
 	switch {
 	case steps == nil && !t.refused && n.Kind == yml.Mapping && n.Get("steps") == nil && t.declared == nil:
 		l.Add(n.NameAt, "%s needs the field steps", n.Name)
@@ -115,6 +127,7 @@ func (l *loader) columns(n *yml.Node) {
 		return
 	}
 	schema := stream.Schema{Key: []int{0}, Event: -1}
+	types := map[string]string{}
 	for _, v := range n.Items {
 		if v.Name == "at" || v.Name == "kind" {
 			l.Add(v.NameAt, "a column cannot be named %s here: in a row that is something else", v.Name)
@@ -125,6 +138,7 @@ func (l *loader) columns(n *yml.Node) {
 			schema.Event = len(schema.Columns)
 		}
 		c.Name = v.Name
+		types[v.Name] = v.Text
 		schema.Columns = append(schema.Columns, c)
 	}
 	if schema.Event < 0 {
@@ -134,7 +148,7 @@ func (l *loader) columns(n *yml.Node) {
 		schema.Event = 0
 	}
 	if len(schema.Columns) > 0 {
-		l.schema = schema
+		l.schema, l.types = schema, types
 	}
 }
 
@@ -272,7 +286,24 @@ func (l *loader) step(n *yml.Node) {
 	if before := l.current.steps; len(before) > 0 && before[len(before)-1].fails {
 		l.Add(n.At, "the job has failed in the step before: there can be no other")
 	}
+	l.afterEnd(n)
 	l.current.steps = append(l.current.steps, s)
+}
+
+// afterEnd refuses a step of a job that has finished. Only a restore starts it again.
+func (l *loader) afterEnd(n *yml.Node) {
+	switch {
+	case l.ended > 0 && n.Get("restore") == nil:
+		l.Add(n.At, "the input ended in line %d and the job has finished: only restore: true can follow", l.ended)
+		return
+	case l.ended > 0 && n.Get("at") != nil:
+		l.Add(n.Get("at").NameAt, "the input ended in line %d and the job has finished: move the clock after the "+
+			"restore", l.ended)
+	}
+	l.ended = 0
+	if n.Get("end") != nil {
+		l.ended = n.At.Line
+	}
 }
 
 // mark reads the value of a step that needs none.
@@ -338,6 +369,11 @@ func (l *loader) row(n *yml.Node) input {
 			l.name(v.Name)
 		}
 	}
+	for _, c := range l.schema.Columns {
+		if n.Get(c.Name) == nil && !l.holds(harness.Default(c, 0), c) {
+			l.Add(n.At, "the row must name %s: its default 1 is no %s", c.Name, l.types[c.Name])
+		}
+	}
 	return in
 }
 
@@ -354,8 +390,25 @@ func (l *loader) value(n *yml.Node, c stream.Column) stream.Value {
 		return stream.Value{Null: true}
 	}
 	var v stream.Value
-	yml.Value(l.Reader, &v, func(s string) (stream.Value, error) { return harness.ParseValue(s, c) })(n)
+	yml.Value(l.Reader, &v, func(s string) (stream.Value, error) {
+		v, err := harness.ParseValue(s, c)
+		if err == nil && !l.holds(v, c) {
+			err = fmt.Errorf("%s is out of the range of %s, which is %s", s, c.Name, l.types[c.Name])
+		}
+		return v, err
+	})(n)
 	return v
+}
+
+// holds reports whether the type of a column holds a value.
+func (l *loader) holds(v stream.Value, c stream.Column) bool {
+	sql := l.types[c.Name]
+	limit, ok := harness.Limit(sql)
+	lowest := -limit
+	if strings.HasSuffix(sql, "INT") {
+		lowest--
+	}
+	return !ok || v.Null || lowest <= v.Int && v.Int <= limit
 }
 
 func kind(s string) (stream.Kind, error) {
@@ -472,7 +525,7 @@ func (l *loader) expected(text string, columns []stream.Column) (row, error) {
 		return row{}, fmt.Errorf("%q is not a row: write one like \"+I {order_id: a, price: 4}\"", text)
 	}
 	want := row{kind: k}
-	inner := &loader{Reader: yml.New("", []byte(rest))}
+	inner := &loader{Reader: yml.New("", []byte(rest)), types: l.types}
 	fields := inner.Parse("row", "columns")
 	if inner.Is(fields, yml.Mapping) && l.known {
 		for _, v := range fields.Items {
@@ -502,6 +555,7 @@ func (l *loader) state(n *yml.Node) {
 			case parts != nil:
 				l.Object(n, yml.May(parts[0], count), yml.May(parts[1], count))
 			case l.Is(n, yml.Mapping):
+				l.stateNames(n)
 				for _, v := range n.Items {
 					count(v)
 				}
@@ -520,6 +574,27 @@ func (l *loader) state(n *yml.Node) {
 		fields = append(fields, yml.May("records", count), yml.May("tombstones", count))
 	}
 	l.Object(n, fields...)
+}
+
+// stateNames asks for the names of the states that the operator has, which may depend on the job.
+func (l *loader) stateNames(n *yml.Node) {
+	if !l.sound {
+		return
+	}
+	h, err := harness.New(l.current.config)
+	if err != nil {
+		return // the run tells
+	}
+	names := slices.Sorted(maps.Keys(h.State().Named))
+	for _, v := range n.Items {
+		switch strategy := l.current.config.Strategy; {
+		case len(names) == 0:
+			l.Add(v.NameAt, "%s does not name its states here: write %s as one number", strategy, n.Name)
+			return
+		case !slices.Contains(names, v.Name):
+			l.Add(v.NameAt, "%s has no state %q%s", strategy, v.Name, yml.Nearest(v.Name, names, "it has"))
+		}
+	}
 }
 
 // canonical reads a count that is written in the one way in which it is compared.

@@ -3,9 +3,9 @@ package semantics
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -22,8 +22,9 @@ type correction struct {
 }
 
 // Rewrite writes what was sent and held into the expectations of the tests that selected picks, and returns the file as
-// it then is, with the number of expectations that changed. All else stays as it is written. Of many rows only the number
-// is written. What a rewrite cannot mend, such as a job that fails, is left alone.
+// it then is, with the number of expectations that changed. All else stays as it is written; comments inside a list of
+// rows that is replaced move above it. Of many rows only the number is written. What a rewrite cannot mend, such as a
+// job that fails, is left alone.
 func Rewrite(path string, src []byte, selected func(*Test) bool) ([]byte, int, error) {
 	file, err := Load(path, src)
 	if err != nil {
@@ -40,9 +41,12 @@ func Rewrite(path string, src []byte, selected func(*Test) bool) ([]byte, int, e
 		return src, 0, nil
 	}
 	text := newText(src)
-	edits := make([]edit, len(corrections))
-	for i, c := range corrections {
-		edits[i] = text.edit(c)
+	var edits []edit
+	for _, c := range corrections {
+		edits = append(edits, text.edit(c))
+		if c.rows && c.node != nil {
+			edits = append(edits, text.above(c.node)...)
+		}
 	}
 	changed := text.apply(edits)
 	if _, err := Load(path, changed); err != nil {
@@ -91,6 +95,9 @@ func (t *text) edit(c correction) edit {
 	case c.node != nil && t.at(c.step.At) == '{':
 		return edit{c.node.NameAt, t.endOf(c.node), inLine(c)}
 	case c.node != nil:
+		if c.node.Kind == yml.List && len(c.node.Items) > 0 && t.at(c.node.At) != '[' {
+			return edit{c.node.NameAt, t.endOf(c.node), block(c, c.node.At.Column-1)}
+		}
 		return edit{c.node.NameAt, t.endOf(c.node), spread(c, c.step.At.Column-1)}
 	case t.at(c.step.At) == '{':
 		before := t.endOf(c.step)
@@ -103,6 +110,28 @@ func (t *text) edit(c correction) edit {
 	return edit{after, after, "\n" + strings.Repeat(" ", indent) + spread(c, indent)}
 }
 
+// above keeps the comments inside a list that is replaced: they move above it.
+func (t *text) above(n *yml.Node) []edit {
+	var comments string
+	indent := t.indent(n.NameAt.Line)
+	items, end := n.Items, t.endOf(n)
+	for p := n.NameAt; p.Line < end.Line || p.Line == end.Line && p.Column < end.Column; p = t.next(p) {
+		if len(items) > 0 && p == items[0].At {
+			p, items = t.endOf(items[0]), items[1:]
+			p.Column-- // next goes on
+		} else if t.at(p) == '#' {
+			rest := t.lines[p.Line-1][p.Column-1:]
+			comments += indent + strings.TrimRight(string(rest), " \t") + "\n"
+			p.Column += len(rest)
+		}
+	}
+	if comments == "" {
+		return nil
+	}
+	start := yml.Position{Line: n.NameAt.Line, Column: 1}
+	return []edit{{start, start, comments}}
+}
+
 // inLine writes a list of rows in one line.
 func inLine(c correction) string {
 	if len(c.text) > maxListed {
@@ -110,7 +139,7 @@ func inLine(c correction) string {
 	}
 	rows := make([]string, len(c.text))
 	for i, row := range c.text {
-		rows[i] = quote(row)
+		rows[i] = strconv.Quote(row)
 	}
 	return c.field + ": [" + strings.Join(rows, ", ") + "]"
 }
@@ -121,22 +150,19 @@ func spread(c correction, indent int) string {
 	if len(c.text) > maxListed || len(c.text) < 2 && indent+utf8.RuneCountInString(line) <= widest {
 		return line
 	}
-	lines := c.field + ":"
-	for _, row := range c.text {
-		lines += "\n" + strings.Repeat(" ", indent+2) + "- " + quote(row)
-	}
-	return lines
+	return block(c, indent+2)
 }
 
-// quote writes a text in double quotes. What JSON escapes, YAML reads.
-func quote(s string) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil {
-		panic(err) // a string can always be encoded
+// block writes a list of rows a row a line, their dashes behind so many spaces.
+func block(c correction, indent int) string {
+	if len(c.text) > maxListed || len(c.text) == 0 {
+		return inLine(c)
 	}
-	return strings.TrimSpace(b.String())
+	lines := c.field + ":"
+	for _, row := range c.text {
+		lines += "\n" + strings.Repeat(" ", indent) + "- " + strconv.Quote(row) // YAML reads the escapes of Go
+	}
+	return lines
 }
 
 // apply makes the edits, from the last to the first.
@@ -160,6 +186,12 @@ func (t *text) apply(edits []edit) []byte {
 	return []byte(t.mark + strings.Join(lines, t.end))
 }
 
+// indent is the blanks that a line begins with.
+func (t *text) indent(line int) string {
+	s := string(t.lines[line-1])
+	return s[:len(s)-len(strings.TrimLeft(s, " "))]
+}
+
 // at is the character at a place, 0 at the end of a line.
 func (t *text) at(p yml.Position) rune {
 	if line := t.lines[p.Line-1]; p.Column <= len(line) {
@@ -174,14 +206,49 @@ func (t *text) endOf(n *yml.Node) yml.Position {
 	switch {
 	case n.Kind == yml.Empty && n.At == n.NameAt:
 		return yml.Position{Line: n.At.Line, Column: n.At.Column + utf8.RuneCountInString(n.Name) + 1}
+	case n.Kind == yml.Scalar && (first == '|' || first == '>'):
+		return t.endOfBlock(n.At)
 	case n.Kind == yml.Scalar && n.Quoted:
 		return t.endOfQuoted(n.At, first)
-	case n.Kind == yml.Scalar, n.Kind == yml.Empty, len(n.Items) == 0 && first != '[' && first != '{':
+	case n.Kind == yml.Scalar:
+		return t.endOfPlain(n)
+	case n.Kind == yml.Empty, len(n.Items) == 0 && first != '[' && first != '{':
 		return yml.Position{Line: n.At.Line, Column: n.At.Column + utf8.RuneCountInString(n.Text)}
 	case first == '[' || first == '{':
 		return t.endOfBrackets(n.At)
 	}
 	return t.endOf(n.Items[len(n.Items)-1])
+}
+
+// endOfPlain is the place behind a text without quotes, which may go on in the next line.
+func (t *text) endOfPlain(n *yml.Node) yml.Position {
+	end := n.At
+	for _, r := range n.Text {
+		p := end
+		for c := t.at(p); c != r && (c == ' ' || c == '\t' || c == 0 && p.Line < len(t.lines)); c = t.at(p) {
+			p = t.next(p)
+		}
+		if t.at(p) == r {
+			end = t.next(p)
+		}
+	}
+	return end
+}
+
+// endOfBlock is the place behind a text in the block style, which goes on while lines are indented.
+func (t *text) endOfBlock(at yml.Position) yml.Position {
+	indent := func(line int) int { return len(t.indent(line)) }
+	last := at.Line
+	for line := last + 1; line <= len(t.lines); line++ {
+		switch blank := strings.TrimSpace(string(t.lines[line-1])) == ""; {
+		case blank:
+		case indent(line) > indent(at.Line):
+			last = line
+		default:
+			return yml.Position{Line: last, Column: len(t.lines[last-1]) + 1}
+		}
+	}
+	return yml.Position{Line: last, Column: len(t.lines[last-1]) + 1}
 }
 
 // endOfQuoted is the place behind the quote that ends a text.

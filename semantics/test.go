@@ -35,7 +35,8 @@
 //	checkpoint: true                              a checkpoint is taken
 //	restore: true                                 the job goes back to the last one: see [harness.Harness.Restore]
 //	idle: true                                    the source reader falls idle; a row or a watermark brings it back
-//	end: true                                     the input ends: the last watermark, then the last checkpoint
+//	end: true                                     the input ends: the last watermark, then the last checkpoint;
+//	                                              only a restore can follow
 //
 // A column that a row does not name has its default: a text is a, a number is 1, a time is the clock. NULL is null.
 // Moments are spans since 1970, such as 10s or -5s, or dates such as 2026-01-01T00:00Z. The clock starts at 0s and only

@@ -46,6 +46,7 @@ type Ctx struct {
 
 	now       stream.Time
 	watermark stream.Time
+	opened    stream.Time // see Opened
 
 	shared       *any // of the task
 	readers      int

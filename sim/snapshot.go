@@ -47,12 +47,12 @@ func (t *Task) Snapshot() *Snapshot {
 // RestoreTask makes a task that goes on from a snapshot of one with the same operator and parallelism. As after a
 // restart of the job, operators are new, caches and buffers empty, counters at 0, timers registered again, and TTLs run
 // from when the state was written. No operator knows a watermark, but for those that keep it in their state: see
-// Ctx.RestoreWatermark.
-func RestoreTask(spec TaskSpec, s *Snapshot) *Task {
+// Ctx.RestoreWatermark. The job starts again at now; timers that are due by then fire with the next call.
+func RestoreTask(spec TaskSpec, s *Snapshot, now stream.Time) *Task {
 	t := NewTask(spec)
 	for i := range t.subtasks {
 		c, sub := &t.subtasks[i].ctx, &s.subtasks[i]
-		c.now = sub.now
+		c.now, c.opened = sub.now, now
 		for j, table := range c.tables {
 			table.restore(sub.now, sub.tables[j])
 		}
@@ -67,6 +67,9 @@ func RestoreTask(spec TaskSpec, s *Snapshot) *Task {
 // RestoreWatermark is for the Restore of an operator that keeps its watermark in its state, as Flink's
 // WindowAggOperator does. Others know none until the next one comes.
 func (c *Ctx) RestoreWatermark(w stream.Time) { c.watermark = w }
+
+// Opened is when a restored job started again, for the Restore of an operator that counts from then.
+func (c *Ctx) Opened() stream.Time { return c.opened }
 
 // snapshot copies the entries, those that expired and were not removed yet among them, in the order of writing.
 func (t *Table) snapshot() []Entry {

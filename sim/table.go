@@ -74,8 +74,9 @@ type TableSpec struct {
 	SpillAt int         // with Cold: the number of unpinned entries in memory that are spilled (default 2,000,000)
 }
 
-// Table is keyed state with a TTL: a log of entries in the order in which they were first written, and an index of
-// small slots over it. Writing to a key that has an entry changes the entry in place.
+// Table is keyed state with a TTL: a log of entries in about the order in which they were last written, and an index of
+// small slots over it. Writing to a key that has an entry changes the entry in place, or moves it to the tail of the log
+// where its place is older than an eighth of the TTL.
 //
 // The log is also the expiry queue. Every write sweeps a few entries at its head: expired ones are removed, those that
 // were written again meanwhile move to the tail once the place they stand at is overdue, so that they do not hold up
@@ -331,7 +332,7 @@ func (t *Table) put(key stream.Key, fragment uint32, now stream.Time, value int6
 	s := t.look(key, fragment)
 	if s.ref != 0 {
 		t.overwrite(t.log.at(s.ref), now, value, tag, f)
-		if t.spec.TTL != 0 && f&Pinned == 0 && t.log.started(s.ref)+t.spec.TTL/8 <= now {
+		if t.spec.TTL != 0 && f&Pinned == 0 && t.log.started(s.ref)+t.slack() <= now {
 			return t.move(s.at, s.ref, now)
 		}
 		return s.ref
@@ -436,9 +437,12 @@ func (t *Table) reserve(n int) {
 	}
 }
 
-// overdue is how long after a place in the log was taken the entry there has surely expired or was written again. The
-// eighth above the TTL spares entries that are written again soon after they were first written from being moved.
-func (t *Table) overdue() stream.Time { return t.spec.TTL + t.spec.TTL/8 }
+// slack is how long an entry may be written again without being moved: few entries are, and few are held beyond their
+// time.
+func (t *Table) slack() stream.Time { return t.spec.TTL / 8 }
+
+// overdue is how long after a place in the log was taken the entry there has surely expired or was written again.
+func (t *Table) overdue() stream.Time { return t.spec.TTL + t.slack() }
 
 // sweep looks after at most n places at the head of the log, first touching what they have in the index.
 func (t *Table) sweep(now stream.Time, n int) {

@@ -86,8 +86,8 @@ func newTwoPhaseAggregate(c *sim.Ctx, m MiniBatch, o groupAggregate, keyBytes in
 func (o *twoPhaseAggregate) Rows(c *sim.Ctx, rows []stream.Row) {
 	for i := range rows {
 		row := &rows[i]
-		if o.clock != nil {
-			o.clock.row(c, row.Arrival)
+		if o.clock != nil && o.clock.row(c, row.Arrival) {
+			o.end(c, row.Arrival)
 		}
 		local := &o.local[row.Reader]
 		stands := local.batch.get(row.Key)
@@ -127,22 +127,26 @@ func (o *twoPhaseAggregate) handOn(c *sim.Ctx, local *localBatch, at stream.Time
 func (o *twoPhaseAggregate) Split() bool { return o.split }
 
 // end ends all batches.
-func (o *twoPhaseAggregate) end(c *sim.Ctx) {
+func (o *twoPhaseAggregate) end(c *sim.Ctx, at stream.Time) {
 	for i := range o.local {
-		o.handOn(c, &o.local[i], c.Now())
+		o.handOn(c, &o.local[i], at)
 	}
-	o.finish(c, c.Now())
+	o.finish(c, at)
 }
 
 func (o *twoPhaseAggregate) Watermark(c *sim.Ctx, w stream.Time) {
 	if o.clock == nil || w == stream.MaxTime {
-		o.end(c)
+		o.end(c, c.Now())
 	}
 }
 
-func (o *twoPhaseAggregate) ProcTimer(c *sim.Ctx, _ stream.Time, _ stream.Key) { o.end(c) }
+func (o *twoPhaseAggregate) ProcTimer(c *sim.Ctx, at stream.Time, _ stream.Key) {
+	if o.clock.ends(at) {
+		o.end(c, c.Now())
+	}
+}
 
-func (o *twoPhaseAggregate) BeforeCheckpoint(c *sim.Ctx) { o.end(c) }
+func (o *twoPhaseAggregate) BeforeCheckpoint(c *sim.Ctx) { o.end(c, c.Now()) }
 
 func (o *twoPhaseAggregate) State(c *sim.Ctx) sim.State {
 	s := o.global.State(c)

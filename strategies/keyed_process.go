@@ -29,8 +29,8 @@ var _ = register(&Strategy{
 		ttl, timer := args.Duration("ttl"), args.Duration("timer")
 		everyEvent := args.Text("timer_on") == "every"
 		p := Plan{
-			Changelog:  job.inputMode(),
-			Declared:   job.inputMode(),
+			Changelog:  job.inputMode(), // what it can emit: rows pass with their kind. No planner declares it,
+			Declared:   job.inputMode(), // and none refuses a sink
 			Operator:   "KeyedProcess",
 			Runtime:    "org.apache.flink.streaming.api.operators.KeyedProcessOperator",
 			StateClass: perKeyUnless(max(ttl, timer)),
@@ -207,6 +207,8 @@ var keyedProcessFacts = []Fact{
 		"span", "keyed-process-timer-on-first/basic"},
 	{TopicChangelog, "insert-only: only +I comes out; there is no planner to declare " +
 		"anything", "keyed-process/price-change"},
+	{TopicChangelog, "over a source of updates and deletes (job.input: changelog) the first row of a key goes on with " +
+		"its kind, a -D too, into whatever stands behind it: DataStream API, nobody checks", NotRecorded},
 	{TopicChangelog, "side_output gets exactly the rows that are not " +
 		"emitted", "keyed-process-side-output/price-change"},
 	{TopicLate, "no lateness test: rows below the watermark are taken", "keyed-process/late"},

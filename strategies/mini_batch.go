@@ -32,7 +32,7 @@ func (m MiniBatch) byClock(c *sim.Ctx, b bundle) *miniBatch {
 	if m.ByWatermark {
 		return m.byWatermark(c, b)
 	}
-	return &miniBatch{bundle: b, size: m.Size, clock: &batchClock{interval: m.Latency, next: stream.MinTime}}
+	return &miniBatch{bundle: b, size: m.Size, clock: newBatchClock(m.Latency)}
 }
 
 // byWatermark makes the operator of a strategy whose batches end by watermarks.
@@ -44,7 +44,9 @@ func (m MiniBatch) byWatermark(c *sim.Ctx, b bundle) *miniBatch {
 func (o *miniBatch) Rows(c *sim.Ctx, rows []stream.Row) {
 	for i := range rows {
 		if o.clock != nil {
-			o.clock.row(c, rows[i].Arrival)
+			if o.clock.row(c, rows[i].Arrival) {
+				o.finish(c, rows[i].Arrival)
+			}
 		}
 		o.bundle.add(c, &rows[i])
 		if o.rows++; o.rows >= o.size {
@@ -68,25 +70,59 @@ func (o *miniBatch) Watermark(c *sim.Ctx, w stream.Time) {
 }
 
 // ProcTimer ends the batch at the time that the clock shows by then: flink select-distinct-key/mini-batch-time-jump.
-func (o *miniBatch) ProcTimer(c *sim.Ctx, _ stream.Time, _ stream.Key) { o.finish(c, c.Now()) }
+func (o *miniBatch) ProcTimer(c *sim.Ctx, at stream.Time, _ stream.Key) {
+	if o.clock.ends(at) {
+		o.finish(c, c.Now())
+	}
+}
 
 // BeforeCheckpoint ends the batch: flink proctime-desc/mini-batch-checkpoint.
 func (o *miniBatch) BeforeCheckpoint(c *sim.Ctx) { o.finish(c, c.Now()) }
 
+// Restore tells the clock when the job has started again.
+func (o *miniBatch) Restore(c *sim.Ctx, _ any) {
+	if o.clock != nil {
+		o.clock.restored(c.Opened())
+	}
+}
+
 func (o *miniBatch) State(c *sim.Ctx) sim.State { return o.bundle.State(c) }
 
 // batchClock sets a timer for the end of every interval in which a row came: Flink's ProcTimeMiniBatchAssignerOperator.
+// That one sets its first timer an interval after the job has started, and the others at multiples. So after a restore
+// the interval of the start ends later, unless a row of the next one comes before: proctime-asc in scenarios/semantics.
+// A job that was not restored is taken to have started at a multiple.
 type batchClock struct {
 	interval stream.Time
-	next     stream.Time // the latest end that has a timer
+	opened   stream.Time // when a restored job has started
+	next     stream.Time // the end of the latest interval in which a row came
+	timer    stream.Time // of that end
 }
 
-func (b *batchClock) row(c *sim.Ctx, at stream.Time) {
-	if at >= b.next {
-		b.next = at.Floor(b.interval) + b.interval
-		c.ServiceTimer(b.next)
-	}
+func newBatchClock(interval stream.Time) *batchClock {
+	return &batchClock{interval: interval, opened: stream.MinTime, next: stream.MinTime, timer: stream.MinTime}
 }
+
+func (b *batchClock) restored(at stream.Time) { b.opened = at }
+
+// row sets the timer that ends the batch of a row, and reports whether the row ends the batch before it.
+func (b *batchClock) row(c *sim.Ctx, at stream.Time) bool {
+	if at < b.next {
+		return false
+	}
+	overdue := at < b.timer
+	start := at.Floor(b.interval)
+	b.next = start + b.interval
+	b.timer = b.next
+	if b.opened > start && b.opened < b.next {
+		b.timer = b.opened + b.interval
+	}
+	c.ServiceTimer(b.timer)
+	return overdue
+}
+
+// ends reports whether a timer ends the batch: not one whose batch a row has ended.
+func (b *batchClock) ends(timer stream.Time) bool { return timer == b.timer }
 
 // waiting is a row in a batch.
 type waiting struct {

@@ -33,7 +33,7 @@ func ToChangelog(p Plan, job Job) Plan {
 	p.Input, p.Changelog = p.Changelog, stream.InsertOnly
 	p.ToChangelog = true
 	p.UpsertKey, p.Time = NoKey, PlainTime
-	return job.planned(p)
+	return job.planned(p).refusedFor(job.Version.toChangelog())
 }
 
 // nontimeToChangelogFacts is what is known of the strategy.

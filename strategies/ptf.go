@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"deduplab/sim"
@@ -34,7 +35,8 @@ var _ = register(&Strategy{
 		}
 		p.StateClass = perKeyUnless(ttl)
 		p.UpsertKey, p.Time = NoKey, PlainTime
-		return job.insertsOnly(job.planned(p), "StreamPhysicalProcessTableFunction")
+		p = job.insertsOnly(job.planned(p), "StreamPhysicalProcessTableFunction")
+		return p.refusedFor(job.Version.processTableFunctions())
 	},
 })
 
@@ -52,10 +54,30 @@ func ptfCode(job Job, ttl stream.Time) string {
 	if ttl > 0 {
 		hint = fmt.Sprintf("@StateHint(ttl = %q) SeenState state", flinkDuration(ttl))
 	}
+	var types, values []string
+	for i, c := range job.Schema.Columns {
+		if !slices.Contains(job.Schema.Key, i) {
+			types = append(types, c.Name+" "+sqlType(c))
+			values = append(values, fmt.Sprintf("input.getField(%q)", c.Name))
+		}
+	}
 	return job.ddl("orders") + `
 
--- Java:
+-- Java, to be compiled with javac -parameters: Flink takes the names of state and input from there.
+-- The framework puts the key in front of what is collected, so the output is without it.
 --
+-- package com.example;
+--
+-- import static org.apache.flink.table.annotation.ArgumentTrait.SET_SEMANTIC_TABLE;
+--
+-- import org.apache.flink.table.annotation.ArgumentHint;
+-- import org.apache.flink.table.annotation.DataTypeHint;
+-- import org.apache.flink.table.annotation.FunctionHint;
+-- import org.apache.flink.table.annotation.StateHint;
+-- import org.apache.flink.table.functions.ProcessTableFunction;
+-- import org.apache.flink.types.Row;
+--
+-- @FunctionHint(output = @DataTypeHint("ROW<` + strings.Join(types, ", ") + `>"))
 -- public class ExactDeduplication extends ProcessTableFunction<Row> {
 --   public static class SeenState { public boolean seen = false; }
 --
@@ -63,7 +85,7 @@ func ptfCode(job Job, ttl stream.Time) string {
 --                    @ArgumentHint(SET_SEMANTIC_TABLE) Row input) {
 --     if (!state.seen) {
 --       state.seen = true;
---       collect(input);
+--       collect(Row.of(` + strings.Join(values, ", ") + `));
 --     }
 --   }
 -- }

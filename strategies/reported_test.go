@@ -56,6 +56,10 @@ var reportedCases = []reported{
 		steps: better, declared: "I", sent: []string{"+I a 5", "+U a 3"}},
 	{name: "FL-05 before 2.1", strategy: "nontime", params: byV, job: flink20, steps: better, declared: "I,UB,UA,D",
 		sent: []string{"+I a 5", "-U a 5", "+U a 3"}},
+	{name: "TO_CHANGELOG came with 2.3", strategy: "nontime-to-changelog", params: byV, job: flink20,
+		declared: "Flink 2.0 has no TO_CHANGELOG: it came with 2.3 (FLIP-564)"},
+	{name: "process table functions came with 2.1", strategy: "ptf", job: flink20,
+		declared: "Flink 2.0 has no process table functions: they came with 2.1 (FLIP-440)"},
 	{name: "FL-05 is of the non-time order alone", strategy: "proctime-asc", job: fixed, steps: better, declared: "I",
 		sent: []string{"+I a 5"}},
 

@@ -18,6 +18,7 @@ import (
 	"deduplab/conformance"
 	"deduplab/junit"
 	"deduplab/semantics"
+	"deduplab/yml"
 )
 
 // testOptions are the flags of lab test.
@@ -84,6 +85,9 @@ func (o *testOptions) test(args []string, w io.Writer) error {
 	selected := func(file, name string) bool { return pattern.MatchString(name) || pattern.MatchString(file) }
 	loaded, err := loadTests(files)
 	if err != nil {
+		if invalid, ok := errors.AsType[invalidFiles](err); ok {
+			err = errors.Join(err, o.writeInvalid(invalid))
+		}
 		return err
 	}
 	if o.rewrite {
@@ -164,20 +168,43 @@ func testFiles(args []string) ([]string, error) {
 	return files, nil
 }
 
-// loadTests loads the YAML files. The error is all that is wrong with all of them.
+// invalidFiles is all that is wrong with files.
+type invalidFiles []invalidFile
+
+type invalidFile struct {
+	path string
+	err  error
+}
+
+// noTestRun ends what is told of invalid files.
+const noTestRun = "no test was run"
+
+// Error tells it file by file.
+func (files invalidFiles) Error() string {
+	var b strings.Builder
+	for _, f := range files {
+		fmt.Fprintln(&b, f.err)
+	}
+	return b.String() + noTestRun
+}
+
+// loadTests loads the YAML files. The error is all that is wrong with all of them, as [invalidFiles].
 func loadTests(files []string) (map[string]*semantics.File, error) {
 	loaded := map[string]*semantics.File{}
-	var invalid []error
+	var invalid invalidFiles
 	for _, path := range files {
 		if isSemantics(path) {
 			file, err := semantics.Read(path)
 			if err != nil {
-				invalid = append(invalid, err)
+				invalid = append(invalid, invalidFile{path, err})
 			}
 			loaded[path] = file
 		}
 	}
-	return loaded, errors.Join(invalid...)
+	if invalid != nil {
+		return nil, invalid
+	}
+	return loaded, nil
 }
 
 // runTests runs the tests that are selected. What is no recorded case is a test that fails.
@@ -282,6 +309,24 @@ func (o *testOptions) details(t outcome) string {
 	return b.String()
 }
 
+// writeInvalid writes the files that are invalid as tests that could not be run, if JUnit XML is asked for: else the CI
+// would show what the run before has left.
+func (o *testOptions) writeInvalid(invalid invalidFiles) error {
+	if o.junit == "" {
+		return nil
+	}
+	var suites []junit.Suite
+	for _, f := range invalid {
+		c := junit.Case{Name: "the file is valid", File: f.path, Message: f.err.Error(), Invalid: true}
+		if faults, ok := errors.AsType[*yml.Error](f.err); ok {
+			c.Line, c.Message = faults.Faults[0].Line, faults.Faults[0].Message
+		}
+		c.Details = f.err.Error() + "\n" + noTestRun
+		suites = append(suites, junit.Suite{Name: f.path, Cases: []junit.Case{c}})
+	}
+	return o.writeSuites(suites)
+}
+
 func (o *testOptions) writeJUnit(outcomes []outcome) error {
 	var suites []junit.Suite
 	for _, t := range outcomes {
@@ -296,6 +341,10 @@ func (o *testOptions) writeJUnit(outcomes []outcome) error {
 		}
 		suites[i].Cases = append(suites[i].Cases, c)
 	}
+	return o.writeSuites(suites)
+}
+
+func (o *testOptions) writeSuites(suites []junit.Suite) error {
 	slices.SortStableFunc(suites, func(a, b junit.Suite) int { return cmp.Compare(a.Name, b.Name) })
 	var b bytes.Buffer
 	if err := junit.Write(&b, suites); err != nil {

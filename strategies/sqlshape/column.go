@@ -70,8 +70,12 @@ func (r *recogniser) named(s source, name string, depth int) (string, timeKind, 
 		return "", 0, none("a query without FROM has no rows to deduplicate")
 	}
 	if len(q.from) > 1 {
-		r.note("the deduplication reads a join; the page tells of the deduplication alone")
+		return "", 0, none("the deduplication reads a join, which may take the time attribute away and send updates: " +
+			"deduplicate one input of it")
 	}
+	star := slices.ContainsFunc(q.items, func(it item) bool {
+		return len(it.expr) > 0 && it.expr[len(it.expr)-1].is("*")
+	})
 	for _, it := range q.items {
 		if !strings.EqualFold(it.alias, name) {
 			continue
@@ -83,12 +87,34 @@ func (r *recogniser) named(s source, name string, depth int) (string, timeKind, 
 			return "", 0, err
 		}
 		r.note("%s is computed by the query, so it is no time attribute", name)
+		if t := r.base; t != nil && t.has(name) {
+			if star {
+				return "", 0, none("column %s stands twice in a SELECT: the table's, by *, and a computed one", name)
+			}
+			if strings.EqualFold(name, t.timeAttribute()) {
+				r.lost = true
+				r.note("the table's time attribute %s is not in the result of that query: its computed namesake is a plain "+
+					"column", name)
+			}
+			name, _, err := r.inTable(t, name)
+			return name, plain, err
+		}
 		if !slices.Contains(r.extra, name) {
 			r.extra = append(r.extra, name)
 		}
 		return name, plain, nil
 	}
+	if !star {
+		return "", 0, none("the subquery has no column %s: its SELECT does not name it", name)
+	}
 	return r.named(q.from[0].source, name, depth+1)
+}
+
+// has reports whether a table is known to have a column.
+func (t *table) has(name string) bool {
+	is := func(c stream.Column) bool { return strings.EqualFold(c.Name, name) }
+	return slices.ContainsFunc(t.columns, is) || strings.EqualFold(name, t.timeAttribute()) ||
+		t.assumed && slices.ContainsFunc(Orders.Columns, is)
 }
 
 // bottom remembers the table at the bottom of a query.
@@ -213,7 +239,11 @@ func (r *recogniser) schema() {
 		job.Schema.Columns = append(job.Schema.Columns, stream.Column{Name: name})
 	}
 	event := t.timeAttribute()
-	if event == "" {
+	if r.lost {
+		r.shape.NoTimeAttribute = true
+		event = "event_time" // another than the computed one
+	}
+	if event == "" && !r.lost {
 		r.shape.NoTimeAttribute = true
 		r.note("table %s has no WATERMARK, so none of its columns is an event-time attribute", t.name)
 		event = "event_time"

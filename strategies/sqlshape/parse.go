@@ -24,6 +24,16 @@ type query struct {
 	rest     string // a clause that no shape has: HAVING, LIMIT, UNION ...
 	// deduplicates says that it, or what it reads, groups or ranks rows, or is the result of a function.
 	deduplicates bool
+	other        [][]token // what stands in other clauses
+	also         *query    // the other side of UNION ALL
+	odd          string    // why the query cannot be what it looks like: something in it that no shape has
+}
+
+// refuse notes the first thing that no shape has.
+func (q *query) refuse(format string, args ...any) {
+	if q.odd == "" {
+		q.odd = fmt.Sprintf(format, args...)
+	}
 }
 
 // item is one expression of a SELECT list.
@@ -39,6 +49,7 @@ type from struct {
 	on    []token
 	asOf  bool // FOR SYSTEM_TIME AS OF
 	match bool // MATCH_RECOGNIZE
+	odd   string
 	hints []string
 }
 
@@ -179,6 +190,11 @@ func (p *parser) query(lo, hi, depth int) (*query, error) {
 		q.distinct = q.distinct || p.is(lo, hi, "DISTINCT")
 	}
 	q.deduplicates = q.distinct
+	if q.distinct && p.is(lo, hi, "ON", "(") {
+		q.refuse("SELECT DISTINCT ON is not Flink SQL: write ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...) and " +
+			"WHERE rn = 1 around it")
+		lo = p.after(lo + 1)
+	}
 	end := p.find(lo, hi, clauses...)
 	for _, part := range p.list(lo, end) {
 		q.items = append(q.items, newItem(part))
@@ -208,11 +224,28 @@ func (p *parser) query(lo, hi, depth int) (*query, error) {
 			q.order = p.list(start, end)
 		case "UNION", "EXCEPT", "INTERSECT", "MINUS":
 			q.rest = clause
-			return q, nil // the other side brings the same columns
+			other := p.find(lo, hi, "SELECT", "WITH", "(")
+			if clause != "UNION" || !p.is(lo+1, hi, "ALL") {
+				q.refuse("%s compares whole rows and removes equal ones by itself, which is not recorded: only UNION ALL "+
+					"hands all rows on", clause)
+			}
+			var err error // the other side brings the same columns
+			if p.is(other, hi, "(") && p.tokens[other].closes < hi-1 {
+				q.refuse("brackets around one of several sides of %s are not understood: leave them out", clause)
+				hi = p.after(other)
+			}
+			if q.also, err = p.query(other, hi, depth); err != nil {
+				return nil, err
+			}
+			q.deduplicates = q.deduplicates || q.also.deduplicates
+			q.expressions()
+			return q, nil
 		default:
 			q.rest = clause
+			q.other = append(q.other, p.tokens[start:end])
 		}
 	}
+	q.expressions()
 	return q, nil
 }
 
@@ -231,7 +264,8 @@ func (p *parser) with(lo, hi, depth int) (int, error) {
 			return 0, p.fault(lo, "expected the name of a query after WITH%s", p.found(lo, hi))
 		}
 		name, body := p.tokens[lo].text, lo+1
-		if p.is(body, hi, "(") {
+		renamed := p.is(body, hi, "(")
+		if renamed {
 			body = p.after(body) // column names
 		}
 		if !p.is(body, hi, "AS", "(") {
@@ -240,6 +274,9 @@ func (p *parser) with(lo, hi, depth int) (int, error) {
 		q, err := p.query(body+2, p.tokens[body+1].closes, depth+1)
 		if err != nil {
 			return 0, err
+		}
+		if renamed {
+			q.refuse("WITH %s gives the columns other names in brackets: name them with AS in its SELECT", name)
 		}
 		p.views[key(name)] = q
 		if lo = p.after(body + 1); !p.is(lo, hi, ",") {
@@ -284,6 +321,9 @@ func (p *parser) from(q *query, lo, hi, depth int) error {
 			return err
 		}
 		f.join = join
+		if f.odd != "" {
+			q.refuse("%s", f.odd)
+		}
 		lo = at
 		if p.is(lo, hi, "ON") || p.is(lo, hi, "USING") {
 			end := p.find(lo+1, hi, ",", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL")
@@ -317,8 +357,12 @@ func (p *parser) input(lo, hi, depth int) (from, int, error) {
 		return f, 0, err
 	}
 	f.source = src
+	alias := false
 	for at < hi {
 		switch {
+		case p.is(at, hi, "TABLESAMPLE"):
+			f.odd = "TABLESAMPLE takes a part of the rows, which is not recorded"
+			at++
 		case p.tokens[at].kind == hint:
 			f.hints = append(f.hints, p.tokens[at].text)
 			at++
@@ -332,11 +376,19 @@ func (p *parser) input(lo, hi, depth int) (from, int, error) {
 		case p.is(at, hi, "MATCH_RECOGNIZE", "("):
 			f.match = true
 			at = p.after(at + 1)
-		case p.is(at, hi, "AS") && at+1 < hi && p.tokens[at+1].name():
+		case p.is(at, hi, "AS") && at+1 < hi && p.tokens[at+1].name() && !alias:
+			alias = true
 			at += 2
 		case p.tokens[at].kind == quoted || p.tokens[at].kind == word && !joins(p.tokens[at]):
+			if (alias || p.is(at, hi, "PIVOT") || p.is(at, hi, "UNPIVOT")) && f.odd == "" {
+				f.odd = fmt.Sprintf("%.40s behind a table in FROM is not understood", p.tokens[at].text)
+			}
+			alias = true
 			at++
 		case p.is(at, hi, "("):
+			if f.odd == "" {
+				f.odd = "an alias in FROM gives the columns other names in brackets: name them with AS in a SELECT"
+			}
 			at = p.after(at) // the column names of an alias
 		default:
 			return f, at, nil

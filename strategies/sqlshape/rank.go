@@ -86,6 +86,12 @@ func over(expr []token) (partition [][]token, order []sorting, err error) {
 	if len(by) < 2 || !by[0].is("BY") {
 		return nil, nil, none("the ROW_NUMBER has no ORDER BY: Flink's streaming Top-N needs one")
 	}
+	for _, frame := range []string{"ROWS", "RANGE"} {
+		if _, _, found := cut(by, frame); found {
+			return nil, nil, none("%s BETWEEN gives the ROW_NUMBER a frame, and the planner takes none: ROW/RANGE not allowed "+
+				"with RANK, DENSE_RANK or ROW_NUMBER functions", frame)
+		}
+	}
 	for _, part := range split(by[1:], ",") {
 		s := sorting{expr: part}
 		nulls := ""
@@ -110,12 +116,18 @@ func (r *recogniser) limit(q *query, alias string) (int, error) {
 	if alias == "" {
 		return 0, none("the ROW_NUMBER has no alias that a WHERE could name")
 	}
+	if either(q.where) && mentions(q.where, alias) {
+		return 0, none("the condition on %s is one of several joined by OR: expected %s = 1 or %s <= n beside AND only",
+			alias, alias, alias)
+	}
 	n := 0
 	for _, condition := range split(q.where, "AND") {
 		limit, err := upTo(unwrap(condition), alias)
 		switch {
 		case err != nil:
 			return 0, err
+		case limit > 0 && n > 0:
+			n = min(n, limit)
 		case limit > 0:
 			n = limit
 		case mentions(condition, alias):

@@ -187,8 +187,11 @@ func (f *file) create(lo, hi int) error {
 		f.statements = append(f.statements, statement{query: q, sink: t.name})
 	case f.is(lo, hi, "VIEW"):
 		lo++
-		for f.is(lo, hi, "IF") || f.is(lo, hi, "NOT") || f.is(lo, hi, "EXISTS") || f.is(lo+1, hi, ".") {
+		for f.is(lo, hi, "IF") || f.is(lo, hi, "NOT") || f.is(lo, hi, "EXISTS") {
 			lo++
+		}
+		for f.is(lo+1, hi, ".") {
+			lo += 2
 		}
 		as := f.find(lo, hi, "AS")
 		if lo >= as || as >= hi || !f.tokens[lo].name() {
@@ -198,7 +201,10 @@ func (f *file) create(lo, hi int) error {
 		if err != nil {
 			return err
 		}
-		f.views[key(f.tokens[as-1].text)] = q
+		if f.is(lo+1, as, "(") {
+			q.refuse("view %s gives the columns other names in brackets: name them with AS in its SELECT", f.tokens[lo].text)
+		}
+		f.views[key(f.tokens[lo].text)] = q
 	}
 	return nil
 }

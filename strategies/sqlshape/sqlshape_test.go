@@ -138,6 +138,17 @@ SELECT order_id FROM r WHERE rn <= 1`, "rowtime-asc"},
 		{"count", "SELECT COUNT(*) FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY order_id ORDER BY price) AS rn FROM " +
 			"orders) WHERE rn = 1", "nontime {order_by: price asc} > group-aggregate"},
 		{"nothing", "SELECT * FROM orders WHERE price > 5", "pass-through"},
+		{"two bounds", strings.Replace(by("created_at"), "rn = 1", "rn = 1 AND rn <= 3", 1), "rowtime-asc"},
+		{"two bounds, the other way", strings.Replace(by("price"), "rn = 1", "rn <= 3 AND rn < 3", 1),
+			"nontime {order_by: price asc; top: 2}"},
+		{"cast in place", article + "SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY order_id ORDER BY " +
+			"created_at) AS rn FROM (SELECT order_id, price, CAST(created_at AS TIMESTAMP_LTZ(3)) AS created_at FROM orders)) " +
+			"WHERE rn = 1", "nontime {order_by: created_at asc}"},
+		{"cast in place, no table", "SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY id ORDER BY created_at) " +
+			"AS rn FROM (SELECT id, CAST(created_at AS TIMESTAMP_LTZ(3)) AS created_at FROM clicks)) WHERE rn = 1",
+			"nontime {order_by: created_at asc}"},
+		{"a view with a comment", "CREATE VIEW c.d.v COMMENT 'x' AS " + by("created_at") + "; SELECT * FROM c.d.v",
+			"rowtime-asc"},
 		{"key not enforced", "CREATE TABLE t (id STRING, PRIMARY KEY (id) NOT ENFORCED) WITH ('connector' = 'x'); " +
 			"SELECT * FROM t", "pk-not-enforced"},
 	} {
@@ -196,6 +207,67 @@ func TestNone(t *testing.T) {
 		{"lateness of another kind", "SELECT * FROM t WHERE created_at < CURRENT_WATERMARK(created_at)", "none of those " +
 			"recorded"},
 		{"no partition of a function", "SELECT * FROM f(TABLE t)", "no table with PARTITION BY"},
+		{"exists", "SELECT * FROM o WHERE EXISTS (SELECT 1 FROM p WHERE p.x = o.x)",
+			"EXISTS (SELECT ...) in WHERE is a join"},
+		{"not exists", "SELECT * FROM o WHERE a = 1 AND NOT EXISTS (SELECT 1 FROM p)", "NOT EXISTS (SELECT ...) in WHERE"},
+		{"in", "SELECT * FROM o WHERE x IN (SELECT x FROM p)", "IN (SELECT ...) in WHERE is a join"},
+		{"not in", "SELECT * FROM o WHERE x NOT IN (SELECT x FROM p)", "NOT IN (SELECT ...) in WHERE is a join"},
+		{"equals a query", "SELECT * FROM o WHERE x = (SELECT MAX(x) FROM p)", "a subquery in WHERE is a join"},
+		{"subquery among columns", "SELECT a, (SELECT MAX(x) FROM p) AS m FROM o", "a subquery in the SELECT list"},
+		{"exists beside the rank", by("created_at") + " AND EXISTS (SELECT 1 FROM p)", "EXISTS (SELECT ...) in WHERE"},
+		{"in below the rank", strings.Replace(by("created_at"), "FROM orders", "FROM orders WHERE x IN (SELECT x FROM p)", 1),
+			"IN (SELECT ...) in WHERE"},
+		{"in within a view", "CREATE VIEW v AS SELECT * FROM o WHERE x IN (SELECT x FROM p); SELECT DISTINCT * FROM v",
+			"IN (SELECT ...) in WHERE"},
+		{"exists in a key's table", "CREATE TABLE t (id STRING, PRIMARY KEY (id) NOT ENFORCED) WITH ('connector' = 'x'); " +
+			"SELECT * FROM t WHERE id IN (SELECT id FROM u)", "IN (SELECT ...) in WHERE"},
+		{"having a query", "SELECT a FROM o GROUP BY a HAVING MIN(b) > (SELECT 1)", "a subquery in HAVING"},
+		{"sample", "SELECT * FROM orders TABLESAMPLE BERNOULLI(10)", "TABLESAMPLE takes a part"},
+		{"sample with alias", "SELECT DISTINCT * FROM orders AS o TABLESAMPLE SYSTEM(5)", "TABLESAMPLE takes a part"},
+		{"pivot", "SELECT * FROM orders PIVOT (SUM(a) FOR b IN (1))", "PIVOT behind a table"},
+		{"last value", "SELECT order_id, LAST_VALUE(price) OVER (PARTITION BY order_id ORDER BY created_at) AS p FROM orders",
+			"LAST_VALUE OVER is another window function"},
+		{"count over", "SELECT *, COUNT(*) OVER (PARTITION BY order_id ORDER BY created_at) AS c FROM orders",
+			"COUNT OVER is another window function"},
+		{"count over with filter", "SELECT * FROM (SELECT *, COUNT(*) OVER (PARTITION BY order_id ORDER BY created_at) AS " +
+			"c FROM orders) WHERE c = 1", "COUNT OVER is another window function"},
+		{"lag below the rank", strings.Replace(by("created_at"), "FROM orders", "FROM (SELECT *, LAG(price, 1) OVER "+
+			"(PARTITION BY a ORDER BY created_at) AS l FROM orders)", 1), "LAG OVER is another window function"},
+		{"distinct on", "SELECT DISTINCT ON (order_id) order_id, price FROM orders", "DISTINCT ON is not Flink SQL"},
+		{"two row numbers", strings.Replace(by("created_at"), " AS rn", " AS rn, ROW_NUMBER() OVER (PARTITION BY price "+
+			"ORDER BY created_at) AS rn2", 1), "must be computed on the same window"},
+		{"row number and count", strings.Replace(by("created_at"), " AS rn", " AS rn, COUNT(*) OVER (PARTITION BY order_id) "+
+			"AS c", 1), "must be computed on the same window"},
+		{"row number in an expression", strings.Replace(by("created_at"), " AS rn", " - 1 AS rn", 1),
+			"stands within a larger expression"},
+		{"frame", by("created_at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"), "ROWS BETWEEN gives the ROW_NUMBER a " +
+			"frame"},
+		{"rollup", "SELECT order_id FROM orders GROUP BY ROLLUP (order_id)", "GROUP BY ROLLUP groups each row several"},
+		{"grouping sets", "SELECT a FROM t GROUP BY GROUPING SETS ((a), ())", "GROUP BY GROUPING groups each row several"},
+		{"rank and join", "SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY order_id ORDER BY created_at) " +
+			"AS rn FROM orders) o JOIN p ON o.x = p.x WHERE o.rn = 1", "a Rank followed by a Join"},
+		{"or", strings.Replace(by("price"), "rn = 1", "rn = 1 AND a = 1 OR b = 1", 1), "joined by OR"},
+		{"inner limit", strings.Replace(by("price"), "FROM orders", "FROM orders LIMIT 5", 1), "with LIMIT is not recorded"},
+		{"union", "SELECT * FROM a UNION SELECT * FROM b", "UNION compares whole rows"},
+		{"union of two ranks", "CREATE VIEW v AS " + by("price") + "; SELECT * FROM v UNION ALL SELECT * FROM v",
+			"with UNION ALL is not recorded"},
+		{"subquery behind union all", "SELECT DISTINCT * FROM (SELECT * FROM a UNION ALL SELECT * FROM b WHERE x IN " +
+			"(SELECT x FROM c))", "IN (SELECT ...) in WHERE"},
+		{"aggregate further in", "SELECT * FROM (SELECT COUNT(*) AS c FROM orders)", "aggregate of the whole stream"},
+		{"aggregate in an expression", "SELECT COALESCE(SUM(price), 0) FROM orders", "aggregates the whole stream"},
+		{"join further in", "SELECT * FROM (SELECT a.x FROM a JOIN b ON a.x = b.x)", "reads a join"},
+		{"rank over a join further in", strings.Replace(by("created_at"), "FROM orders", "FROM (SELECT a.* FROM a JOIN b ON "+
+			"a.x = b.x)", 1), "the deduplication reads a join"},
+		{"renamed by a view", "CREATE VIEW v (a, b) AS SELECT b, a FROM t; SELECT DISTINCT a FROM v",
+			"other names in brackets"},
+		{"renamed by an alias", "SELECT DISTINCT a FROM t AS u (a, b)", "other names in brackets"},
+		{"cast beside *", article + "SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY order_id ORDER BY " +
+			"created_at) AS rn FROM (SELECT *, CAST(created_at AS TIMESTAMP_LTZ(3)) AS created_at FROM orders)) WHERE rn = 1",
+			"stands twice"},
+		{"not selected", strings.Replace(by("price"), "FROM orders", "FROM (SELECT order_id FROM orders)", 1),
+			"the subquery has no column price"},
+		{"empty column", "SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) AS rn FROM (SELECT a,,b,1 " +
+			"FROM t)) WHERE rn = 2", ""},
 		{"bad duration", "SET 'table.exec.state.ttl' = 'long';" + by("created_at"), `"long" is no duration`},
 		{"too deep", strings.Repeat("SELECT * FROM (", 100) + "SELECT 1" + strings.Repeat(")", 100), "nested more than"},
 	} {

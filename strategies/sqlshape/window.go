@@ -187,6 +187,9 @@ func (r *recogniser) lateFilter(q *query) (branch string, nullCheck bool, err er
 	if len(q.from) != 1 {
 		return "", false, none("CURRENT_WATERMARK over a join is not recorded")
 	}
+	if _, _, and := cut(q.where, "AND"); and && either(q.where) {
+		return "", false, none("the condition on CURRENT_WATERMARK mixes AND with OR: put the OR into brackets")
+	}
 	for _, condition := range split(q.where, "AND") {
 		if !mentions(condition, "CURRENT_WATERMARK") {
 			r.note("the other conditions of the WHERE filter rows, too")
