@@ -433,6 +433,11 @@ func drawSpec(t *rapid.T) gen.Spec {
 			{Kind: gen.Uniform, Low: 0, High: 5000, Cap: 4000},
 			{Kind: gen.Lognormal, Low: 40, High: 8000, P1: 0.5, P2: 0.999, Cap: 20_000},
 			{Kind: gen.Lognormal, Low: 2000, High: 40 * minute, P1: 0.5, P2: 0.99},
+			{Kind: gen.Mixture, Mixture: []gen.Part{
+				{Share: 0.9, Delay: gen.Delay{Kind: gen.Exponential, Low: 300}},
+				{Share: 0.1, Delay: gen.Delay{Kind: gen.Step, Low: 5000, Then: &gen.Delay{
+					Kind: gen.Pareto, Low: 10, High: 900, P2: 0.9, Cap: 60_000}}},
+			}},
 		}).Draw(t, name)
 	}
 	spec := gen.Spec{

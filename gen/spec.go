@@ -89,26 +89,6 @@ type Where struct {
 	Value int64  // in hundredths for a Decimal field
 }
 
-// Delay is a distribution of spans. The zero Delay is no delay.
-type Delay struct {
-	Kind DelayKind
-	// Low and High bound a Uniform delay; Low is the Constant one; for Lognormal Low is the P1 and High the P2
-	// quantile.
-	Low, High stream.Time
-	P1, P2    float64     // lognormal: the probabilities of the two given quantiles
-	Cap       stream.Time // no delay is longer; 0: no cap
-}
-
-// DelayKind names a distribution.
-type DelayKind uint8
-
-// The distributions of a Delay.
-const (
-	Constant DelayKind = iota
-	Uniform
-	Lognormal
-)
-
 // Validate reports everything that is wrong with the spec, each fault naming its part.
 func (s Spec) Validate() error {
 	c := &checker{spec: s}

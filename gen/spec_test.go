@@ -86,14 +86,37 @@ func TestValidate(t *testing.T) {
 			s.Transport = gen.Delay{Low: -1, Cap: -2}
 			s.Duplicates[1].Delay = gen.Delay{Kind: gen.Lognormal, Low: 5, High: 5, P1: 0.5, P2: 1}
 			s.Duplicates[2].Delay = gen.Delay{Kind: gen.Uniform, Low: 2, High: 1}
-			s.Duplicates[3].Delay = gen.Delay{Kind: 9}
+			s.Duplicates[3].Delay = gen.Delay{Kind: 99}
 		}, []string{
 			`transport: -1 ms is negative`,
 			`transport: the cap of -2 ms is negative`,
 			`duplicates[1].delay: lognormal quantiles 5 ms and 5 ms must be positive and increase`,
 			`duplicates[1].delay: lognormal probabilities 0.5 and 1 must lie between 0 and 1 and increase`,
 			`duplicates[2].delay: uniform from 2 ms to 1 ms: the end lies before the start`,
-			`duplicates[3].delay: unknown kind of delay 9`,
+			`duplicates[3].delay: unknown kind of delay 99`,
+		}},
+		{"delays of other kinds", func(s *gen.Spec) {
+			s.Transport = gen.Delay{Kind: gen.Exponential}
+			s.Duplicates[0].Delay = gen.Delay{Kind: gen.Pareto, Alpha: -1}
+			s.Duplicates[1].Delay = gen.Delay{Kind: gen.Pareto, Low: 5, P2: 0.9, High: 5}
+			s.Duplicates[2].Delay = gen.Delay{Kind: gen.Mixture, Mixture: []gen.Part{{}, {Share: 0.5, Delay: gen.Delay{
+				Kind: gen.Step, Then: &gen.Delay{Low: -1}}}}}
+			s.Duplicates[3].Delay = gen.Delay{Kind: gen.Empirical, Quantiles: []gen.Quantile{
+				{P: 0.9, At: 5}, {P: 0.9, At: 6}, {P: 0.95, At: 4}}}
+		}, []string{
+			`transport: the exponential mean of 0 ms must be positive`,
+			`duplicates[0].delay: the pareto minimum of 0 ms must be positive`,
+			`duplicates[0].delay: the pareto alpha -1 must be above 0 and at most 100`,
+			`duplicates[1].delay: the pareto quantile 5 ms must be above the minimum 5 ms`,
+			`duplicates[2].delay.mixture[0].share: 0 must be above 0 and at most 1`,
+			`duplicates[2].delay.mixture[1].delay.step.then: -1 ms is negative`,
+			`duplicates[2].delay: the shares of the mixture add up to 50 %, not to 100 %`,
+			`duplicates[3].delay: the quantiles do not say where they end: max is missing`,
+			`duplicates[3].delay: the quantile probabilities 0.9 and 0.9 must lie from 0 to 1 and increase`,
+			`duplicates[3].delay: the higher quantile must not be the shorter span, but 4 ms is less than 6 ms`,
+		}},
+		{"tail without an end", func(s *gen.Spec) { s.Transport = gen.Delay{Kind: gen.Pareto, Low: 1, Alpha: 0.1} }, []string{
+			`duration: a span of 1099511627776 ms is longer than 2^37 ms, about 4 years; a long delay needs a cap`,
 		}},
 		{"horizon", func(s *gen.Spec) { s.Duplicates[2].Delay = gen.Delay{Low: 1 << 38} }, []string{
 			`duration: a span of 274877906944 ms is longer than 2^37 ms, about 4 years; a long delay needs a cap`,

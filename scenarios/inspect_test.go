@@ -147,5 +147,10 @@ func (d *drawer) delay() string {
 	return d.pick(a,
 		fmt.Sprintf("{uniform: [%s, %s]%s}", a, b, limit),
 		fmt.Sprintf("{lognormal: {p%d: %s, p%d.%d: %s}%s}", d.int(1, 49), a, d.int(50, 98), d.int(0, 9999), b, limit),
+		fmt.Sprintf("{exponential: {mean: %s}%s}", a, limit),
+		fmt.Sprintf("{pareto: {min: %s, %s}, cap: 9d}", a, d.pick("p99.9: "+b, "alpha: 1.25")),
+		fmt.Sprintf("{mixture: [{share: 99.7%%, delay: %s}, {share: 0.003, delay: {uniform: [%s, %s]}}]%s}", a, a, b, limit),
+		fmt.Sprintf("{step: {at: %s%s}}", b, d.pick("", ", then: 5s", ", then: {exponential: {mean: 1m}}")),
+		fmt.Sprintf("{quantiles: {%sp99.9: %s, p5: %s, max: 1d}%s}", d.pick("", "min: 1ms, "), b, a, limit),
 	)
 }

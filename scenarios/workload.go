@@ -192,64 +192,6 @@ func (l *loader) where(to **gen.Where, fields []gen.Field) func(*yml.Node) {
 	return yml.Value(l.Reader, to, where(fields))
 }
 
-// delay reads a span, or a distribution of spans.
-func (l *loader) delay(to *gen.Delay) func(*yml.Node) {
-	return func(n *yml.Node) {
-		if n.Kind != yml.Mapping && n.Kind != yml.Broken {
-			yml.Value(l.Reader, &to.Low, span)(n)
-			return
-		}
-		l.Object(n,
-			yml.May("uniform", func(n *yml.Node) {
-				var b [2]stream.Time
-				yml.Bounds(l.Reader, &b, span)(n)
-				to.Kind, to.Low, to.High = gen.Uniform, b[0], b[1]
-			}),
-			yml.May("lognormal", l.lognormal(to)),
-			yml.May("cap", yml.Value(l.Reader, &to.Cap, positive)),
-		)
-		if n.Kind == yml.Mapping && (n.Get("uniform") == nil) == (n.Get("lognormal") == nil) {
-			l.Add(n.At, "%s must be a duration, {uniform: [2h, 3h]} or {lognormal: {p50: 2s, p99.9: 40m}, cap: 3h}", n.Name)
-		}
-	}
-}
-
-// quantileName is the name of a quantile in percent.
-var quantileName = regexp.MustCompile(`^p([0-9]{1,2}(\.[0-9]{1,6})?)$`)
-
-// lognormal reads two quantiles, in any order.
-func (l *loader) lognormal(to *gen.Delay) func(*yml.Node) {
-	return func(n *yml.Node) {
-		to.Kind = gen.Lognormal
-		if !l.Is(n, yml.Mapping) {
-			return
-		}
-		if len(n.Items) != 2 {
-			l.Add(n.At, "lognormal needs two quantiles, such as {p50: 2s, p99.9: 40m}")
-			return
-		}
-		var p [2]float64
-		var at [2]stream.Time
-		before := l.Faults()
-		for i, v := range n.Items {
-			percent := quantileName.FindStringSubmatch(v.Name)
-			if percent == nil || strings.Trim(percent[1], "0.") == "" {
-				l.Add(v.NameAt, "%q is not a quantile: write one like p50 or p99.9", v.Name)
-				continue
-			}
-			p[i], _ = share(percent[1] + "%")
-			yml.Value(l.Reader, &at[i], positive)(v)
-		}
-		if p[0] > p[1] {
-			p[0], p[1], at[0], at[1] = p[1], p[0], at[1], at[0]
-		}
-		if l.Faults() == before && (p[0] == p[1] || at[0] >= at[1]) {
-			l.Add(n.At, "the higher quantile must be the longer span")
-		}
-		to.P1, to.P2, to.Low, to.High = p[0], p[1], at[0], at[1]
-	}
-}
-
 // trace reads a workload that is a file.
 func (l *loader) trace(n *yml.Node) {
 	t := &Trace{Spec: gen.TraceSpec{Unit: "auto", Partitions: 1}}
