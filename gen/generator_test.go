@@ -454,7 +454,21 @@ func drawSpec(t *rapid.T) gen.Spec {
 		PartitionBy: rapid.SampledFrom([]string{"", "user", "color"}).Draw(t, "partition by"),
 		Transport:   delay("transport"),
 	}
+	for _, field := range []gen.Field{
+		{Name: "rank", Zipf: &gen.Zipf{N: 3, S: 1}, Null: 0.3}, {Name: "sent", Stamp: gen.Sent, Null: 0.3},
+		{Name: "made", Stamp: gen.Created}, {Name: "kind", Choice: []gen.Choice{{"a", 1}, {"b", 2}}, Null: 0.3},
+		{Name: "fill", Text: 1}, {Name: "number", Sequence: new(int64)},
+	} {
+		if rapid.Bool().Draw(t, field.Name) {
+			spec.Fields = append(spec.Fields, field)
+		}
+	}
 	keys := [][]string{{"user"}, {"user", "color"}, {"color"}}
+	for _, field := range spec.Fields[3:] {
+		if field.Stamp == "" {
+			keys = append(keys, []string{field.Name}, []string{"user", field.Name})
+		}
+	}
 	if rapid.Bool().Draw(t, "unique") {
 		spec.Fields = append(spec.Fields, gen.Field{Name: "id", UUID: true})
 		keys = [][]string{{"id"}, {"user", "id"}}
@@ -483,8 +497,9 @@ func drawSpec(t *rapid.T) gen.Spec {
 			Restamp: rapid.Bool().Draw(t, "restamp"),
 			NewID:   spec.Key[len(spec.Key)-1] == "id" && rapid.Bool().Draw(t, "new id"),
 		}
-		for _, field := range []string{"user", "price", "color"} {
-			if !slices.Contains(spec.Key, field) && rapid.Bool().Draw(t, "change") {
+		for _, field := range []string{"user", "price", "color", "rank", "kind", "fill"} {
+			there := slices.ContainsFunc(spec.Fields, func(f gen.Field) bool { return f.Name == field })
+			if there && !slices.Contains(spec.Key, field) && rapid.Bool().Draw(t, "change") {
 				d.Change = append(d.Change, field)
 			}
 		}

@@ -31,7 +31,8 @@ func TestValidate(t *testing.T) {
 			s.Fields = append(s.Fields, gen.Field{Int: &[2]int64{2, 1}}, gen.Field{Name: "created_at", UUID: true})
 		}, []string{
 			`fields[1] "order_id": the name stands twice`,
-			`fields[2] "price": needs exactly one of uuid, int, decimal and faker, has 2`,
+			`fields[2] "price": needs exactly one of uuid, int, decimal, faker, sequence, zipf, choice, text and ` +
+				`timestamp, has 2`,
 			`fields[4]: the field has no name`,
 			`fields[4] "": the upper bound 1 lies below the lower bound 2`,
 			`fields[5] "created_at": this is the event-time column, which is declared by event_time alone`,
@@ -45,6 +46,27 @@ func TestValidate(t *testing.T) {
 			`fields[5] "{year}": gofakeit's {year} depends on today's date, so runs would differ`,
 			`fields[6] "{word": faker template "{word" has a { without a }`,
 			`fields[7] "{number:x,y}": faker template "{number:x,y}": min field could not parse to int value`,
+		}},
+		{"fields of other kinds", func(s *gen.Spec) {
+			far := int64(1<<63 - 1)
+			s.Fields = append(s.Fields,
+				gen.Field{Name: "a", Sequence: &far}, gen.Field{Name: "b", Zipf: &gen.Zipf{S: 11}},
+				gen.Field{Name: "c", Choice: []gen.Choice{{Text: "x"}}}, gen.Field{Name: "d", Text: -1},
+				gen.Field{Name: "e", Stamp: "now", Null: 1.5}, gen.Field{Name: "f", Stamp: gen.Sent})
+			s.Key, s.PartitionBy = append(s.Key, "f"), "f"
+			s.Duplicates[0].Change = []string{"a", "e"}
+		}, []string{
+			`fields[4] "a": the sequence begins at 9223372036854775807, too near to the largest number`,
+			`fields[5] "b": the 0 ranks of zipf must be from 1 to 2^40`,
+			`fields[5] "b": the exponent 11 of zipf must be from 0 to 10`,
+			`fields[6] "c": the weight 0 of "x" must be above 0 and at most 1e9`,
+			`fields[7] "d": a text of -1 letters must have from 1 to 65536`,
+			`fields[8] "e": there is no moment "now" (there are: created, sent)`,
+			`fields[8] "e": the share 1.5 of NULL must be from 0 to 1`,
+			`key: field "f" is a moment, of which a key cannot be made`,
+			`partitions.by: field "f" is a moment, which cannot pick a partition`,
+			`duplicates[0].change: "a" is not drawn by chance, so a copy cannot draw it anew`,
+			`duplicates[0].change: "e" is not drawn by chance, so a copy cannot draw it anew`,
 		}},
 		{"key", func(s *gen.Spec) { s.Key = []string{"id", "order_id", "order_id"} }, []string{
 			`key: there is no field "id" (there are: order_id, quantity, price, customer)`,
@@ -77,7 +99,7 @@ func TestValidate(t *testing.T) {
 			`duplicates[2].change: "created_at" is the event time, for which there is restamp`,
 			`duplicates[2].change: "quantity" is part of the key, for which there is new_id`,
 			`duplicates[2].change: there is no field "color" (there are: order_id, quantity, price, customer)`,
-			`duplicates[3].new_id: the key has no uuid field that could be made anew`,
+			`duplicates[3].new_id: the key has no uuid field that could be made anew and is never NULL`,
 		}},
 		{"too many rules", func(s *gen.Spec) { s.Duplicates = slices.Repeat(s.Duplicates, 16) }, []string{
 			`duplicates: 64 rules are more than the 63 that there can be`,

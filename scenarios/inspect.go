@@ -205,20 +205,6 @@ func (p *printer) requirement(r Requirement) {
 
 func dur(t stream.Time) string { return stream.FormatDuration(t) }
 
-// kindOf writes what a field holds.
-func kindOf(fd gen.Field) string {
-	switch {
-	case fd.UUID:
-		return "{uuid: true}"
-	case fd.Int != nil:
-		return fmt.Sprintf("{int: [%d, %d]}", fd.Int[0], fd.Int[1])
-	case fd.Decimal != nil:
-		low, high := stream.FormatDecimal(fd.Decimal[0], 2), stream.FormatDecimal(fd.Decimal[1], 2)
-		return fmt.Sprintf("{decimal: [%s, %s]}", low, high)
-	}
-	return fmt.Sprintf("{faker: %s}", strconv.Quote(fd.Faker))
-}
-
 func formatWhere(w *gen.Where, fields []gen.Field) string {
 	scale := 0
 	if i := slices.Index(fieldNames(fields), w.Field); fields[i].Decimal != nil {

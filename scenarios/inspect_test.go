@@ -45,6 +45,31 @@ func TestInspectShipped(t *testing.T) {
 	}
 }
 
+// TestEventKinds loads a scenario with each ready-made kind of event, of which Inspect shows the fields.
+func TestEventKinds(t *testing.T) {
+	for kind, want := range map[string]string{
+		"order":   "{[{order_id 0 0} {customer_id 1 0} {product 1 0} {quantity 1 0} {price 2 2} {created_at 3 0}] [0] 5}",
+		"payment": "{[{payment_id 0 0} {account 1 0} {method 0 0} {amount 2 2} {sent_at 3 0} {paid_at 3 0}] [0] 5}",
+		"clickstream, event_time: {field: ts, log_append: true}": "{[{event_id 0 0} {user_id 1 0} {page 1 0} " +
+			"{action 0 0} {sent_at 3 0} {ts 3 0}] [0] 5}",
+		"sensor, key: sensor_id": "{[{sensor_id 1 0} {reading 1 0} {temperature 2 2} {battery 1 0} {measured_at 3 0}] [0] 4}",
+	} {
+		src := "scenario: x\nworkload: {duration: 1m, rate: 10/s, events: " + kind + "}\nstrategies: [ptf]\n"
+		s, err := scenarios.Load("x.yaml", []byte(src), nil)
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		if got := fmt.Sprint(s.Workload.Schema); got != want {
+			t.Errorf("%s has the columns %s, want %s", kind, got, want)
+		}
+		repeat(t, s)
+		if _, err := gen.New(*s.Workload.Spec, 1); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
 func TestInspectMarksDefaults(t *testing.T) {
 	s, err := scenarios.Load("x.yaml", []byte(base), nil)
 	if err != nil {
@@ -85,6 +110,10 @@ func drawScenario(t *rapid.T) string {
 	d.maybe("  start: 2026-0%d-01T00:00Z\n", d.int(1, 9))
 	d.add("  fields:\n    id: {uuid: true}\n    n: {int: [%d, %d]}\n", d.int(-9, 0), d.int(0, 9_000))
 	d.add("    p: {decimal: [%d.%02d, 100.5]}\n    who: {faker: \"{firstname} #\"}\n", d.int(0, 99), d.int(0, 99))
+	d.maybe("    seq: {sequence: %d, nulls: %s}\n", d.int(-9, 9), d.pick("5%", "0", "1", "0.123"))
+	d.maybe("    rank: {zipf: {n: %d%s}}\n", d.int(1, 1_000_000), d.pick("", ", s: 1.2", ", s: 0"))
+	d.maybe("    color: {choice: %s}\n", d.pick("[red]", `[red, "null", "a: b"]`, "{red: 60%, green: 40%, \"b: 1\": 0.1}"))
+	d.maybe("    fill: {text: %d}\n    sent_at: {timestamp: %s}\n", d.int(1, 65536), d.pick("sent", "created"))
 	d.add("  key: %s\n", d.pick("id", "[id]", "[id, n]"))
 	d.add("  event_time: {field: %s, log_append: %s}\n", d.pick("ts", "created_at", `"null"`), d.pick("true", "false"))
 	d.maybe("  partitions: {count: %d%s}\n", d.int(3, 65535), d.pick("", ", by: id", ", by: n"))

@@ -148,6 +148,17 @@ var broken = []struct {
 	{name: "mini-batch", edits: []string{
 		"  sink: retract", "  mini_batch: {latency: 0s}\n  catch_up_rate: 5\n  skew: 0",
 	}},
+	{name: "fields", edits: []string{
+		"price:    {decimal: [2.00, 500.00]}", "price:    {decimal: [2.00, 500.00], nulls: 101%}\n" +
+			"    a: {sequence: x}\n    b: {zipf: {s: -1}}\n    c: {choice: {red: 1, green: few}}\n    d: {text: 0}\n" +
+			"    e: {timestamp: now}\n    f: {nulls: 5%}\n    g: {zipf: {n: 0, s: 11}}\n    h: {choice: {red: 0}}\n" +
+			"    i: {choice: {}}\n    j: {choice: red}",
+		"key: order_id", "key: i", "{field: created_at}", "{field: j}",
+	}},
+	{name: "unknown kind of event", whole: "scenario: x\nworkload: {duration: 1h, rate: 1/s, events: orders}\n" +
+		"strategies: [ptf, nontime: {order_by: price asc}]\n"},
+	{name: "kind of event", whole: "scenario: x\nworkload: {duration: 1h, rate: 1/s, events: order, key: id}\n" +
+		"strategies: [ptf, nontime: {order_by: prices asc}]\n"},
 	{name: "delays", edits: []string{
 		"{lognormal: {p50: 40ms, p99.9: 8s}, cap: 5m}", "{pareto: {min: 1s, q99: 5s}, exponential: {mean: 0s}}",
 		"delay: 0s", "delay: {mixture: [{share: 50%, delay: {step: {then: 5}}}, {share: 0%}]}",

@@ -191,10 +191,10 @@ func where(fields []gen.Field) func(string) (*gen.Where, error) {
 		}
 		w := &gen.Where{Field: words[0], Op: words[1]}
 		var err error
-		switch {
-		case fields[i].Int != nil:
+		switch fields[i].Column().Type {
+		case stream.Int:
 			w.Value, err = integer(words[2])
-		case fields[i].Decimal != nil:
+		case stream.Decimal:
 			w.Value, err = hundredths(words[2])
 		default:
 			err = fmt.Errorf("%s is not a number that could be compared", words[0])

@@ -21,13 +21,18 @@ func (l *loader) workload(n *yml.Node) {
 	}
 	spec := &gen.Spec{Start: defaultStart, Partitions: 1}
 	l.scenario.Workload.Spec = spec
+	needs := yml.Must
+	if n.Get("events") != nil {
+		needs = yml.May
+	}
 	l.Object(n,
 		yml.May("start", yml.Value(l.Reader, &spec.Start, moment)),
 		yml.Must("duration", yml.Value(l.Reader, &spec.Duration, positive)),
 		yml.Must("rate", yml.Value(l.Reader, &spec.Rate, rate)),
-		yml.Must("fields", l.columns(&spec.Fields)),
-		yml.Must("key", l.columnNames(&spec.Key, &spec.Fields)),
-		yml.Must("event_time", l.eventTime(&spec.EventTime)),
+		yml.May("events", l.events(spec)),
+		needs("fields", l.columns(&spec.Fields)),
+		needs("key", func(n *yml.Node) { spec.Key = nil; l.columnNames(&spec.Key, &spec.Fields)(n) }),
+		needs("event_time", l.eventTime(&spec.EventTime)),
 		yml.May("partitions", l.partitions(spec)),
 		yml.May("transport", l.delay(&spec.Transport)),
 		yml.May("silent", l.silences(&spec.Silent)),
@@ -45,58 +50,21 @@ func (l *loader) workload(n *yml.Node) {
 		l.blame(n, n, "", spec.Validate())
 	}
 	l.scenario.Workload.Schema = schemaOf(spec)
-	l.columnsKnown = l.sound(n, "fields") && l.sound(n, "event_time")
+	known := func(part string) bool { return l.sound(n, part) || n.Get(part) == nil && l.sound(n, "events") }
+	l.columnsKnown = known("fields") && known("event_time")
 }
 
 // schemaOf lists the columns of a generated workload: the fields, then the event time.
 func schemaOf(spec *gen.Spec) stream.Schema {
 	s := stream.Schema{Event: len(spec.Fields)}
 	for _, fd := range spec.Fields {
-		c := stream.Column{Name: fd.Name}
-		switch {
-		case fd.Int != nil:
-			c.Type = stream.Int
-		case fd.Decimal != nil:
-			c.Type, c.Scale = stream.Decimal, 2
-		}
-		s.Columns = append(s.Columns, c)
+		s.Columns = append(s.Columns, fd.Column())
 	}
 	s.Columns = append(s.Columns, stream.Column{Name: spec.EventTime.Field, Type: stream.Timestamp})
 	for _, name := range spec.Key {
 		s.Key = append(s.Key, s.Index(name))
 	}
 	return s
-}
-
-// columns reads the fields of the rows.
-func (l *loader) columns(to *[]gen.Field) func(*yml.Node) {
-	return func(n *yml.Node) {
-		if l.Is(n, yml.Mapping) && len(n.Items) == 0 {
-			l.Add(n.At, "%s needs at least one column", n.Name)
-		}
-		for _, v := range n.Items {
-			fd := gen.Field{Name: v.Name}
-			if _, err := column(v.Name); err != nil {
-				l.Add(v.NameAt, "%v", err)
-			}
-			before := l.Faults()
-			l.Object(v,
-				yml.May("uuid", yml.Bare(l.Reader, &fd.UUID, yml.Boolean)),
-				yml.May("int", func(n *yml.Node) { fd.Int = new([2]int64); yml.Bounds(l.Reader, fd.Int, integer)(n) }),
-				yml.May("decimal", func(n *yml.Node) {
-					fd.Decimal = new([2]int64)
-					yml.Bounds(l.Reader, fd.Decimal, hundredths)(n)
-				}),
-				yml.May("faker", yml.Value(l.Reader, &fd.Faker, yml.NonEmpty)),
-			)
-			none := len(v.Items) == 1 && v.Items[0].Name == "uuid" && !fd.UUID
-			if l.Faults() == before && v.Kind == yml.Mapping && (len(v.Items) != 1 || none) {
-				l.Add(v.NameAt, "column %s must be one of {uuid: true}, {int: [1, 9]}, {decimal: [0.50, 9.99]} and "+
-					"{faker: \"{firstname}\"}", v.Name)
-			}
-			*to = append(*to, fd)
-		}
-	}
 }
 
 // columnNames reads names of fields, which stand in another part of the file.
@@ -116,8 +84,12 @@ func (l *loader) columnOf(fields *[]gen.Field) func(string) (string, error) {
 
 func (l *loader) eventTime(to *gen.EventTime) func(*yml.Node) {
 	return func(n *yml.Node) {
+		needs := yml.Must
+		if to.Field != "" {
+			needs = yml.May // a ready-made kind of event has one
+		}
 		l.Object(n,
-			yml.Must("field", yml.Value(l.Reader, &to.Field, column)),
+			needs("field", yml.Value(l.Reader, &to.Field, column)),
 			yml.May("log_append", yml.Bare(l.Reader, &to.LogAppend, yml.Boolean)),
 		)
 	}
