@@ -42,26 +42,22 @@ func (c *column) null(s source, draw uint64) bool {
 	return c.Null > 0 && c.nulls.hits(stream.Mix(^s.at(draw)))
 }
 
+// ranged is the value of a range that a uniform number stands for.
+func (c *column) ranged(u uint64) int64 { return c.low + int64(below(u, c.width)) }
+
 // number is the value of a numeric column, NullOrder for NULL.
 func (c *column) number(s source, draw uint64) int64 {
-	if c.plain {
-		return c.low + int64(below(s.at(draw), c.width))
-	}
-	return c.numberOf(s, draw)
-}
-
-// numberOf is number where it is not just one of a range.
-func (c *column) numberOf(s source, draw uint64) int64 {
 	u := s.at(draw)
 	switch {
-	case c.Null > 0 && c.null(s, draw):
+	case c.plain:
+	case c.null(s, draw):
 		return stream.NullOrder
 	case c.Zipf != nil:
 		return c.ranks.pick(u)
 	case c.Sequence != nil:
 		return *c.Sequence + int64(draw%stream.MaxEvents) // the number of the event
 	}
-	return c.low + int64(below(u, c.width))
+	return c.ranged(u)
 }
 
 // value is the value of any column but a moment.

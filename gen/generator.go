@@ -102,7 +102,7 @@ func New(spec Spec, seed uint64) (Workload, error) {
 		g.addOrigin(seed, r.redrawn)
 	}
 	for _, o := range spec.Outage {
-		share := spec.Rate / float64(spec.Partitions)
+		share := spec.Rate * spec.Load.peak() / float64(spec.Partitions)
 		slope := uint64(math.Round(math.Ldexp(share/o.Flush, 32)))
 		g.outages = append(g.outages, outage{o.Partition, o.From, o.From + o.For, slope})
 	}
@@ -297,7 +297,11 @@ func (g *generator) Order(tag stream.Tag, column int) int64 {
 		}
 		return int64(at)
 	}
-	return g.columns[column].number(g.sources[tag.Origin()][column], g.timeline.draw(tag.Event()))
+	c, from, draw := &g.columns[column], g.sources[tag.Origin()][column], g.timeline.draw(tag.Event())
+	if c.plain {
+		return c.ranged(from.at(draw))
+	}
+	return c.number(from, draw)
 }
 
 // Content implements stream.Records. Where a UUID tells the events apart it takes nanoseconds: the event, and what in

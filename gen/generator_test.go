@@ -444,6 +444,11 @@ func drawSpec(t *rapid.T) gen.Spec {
 		Start:    1767225600000,
 		Duration: span("duration", 1, 60*second),
 		Rate:     rapid.Float64Range(0.01, 5).Draw(t, "rate"),
+		Load: rapid.SampledFrom([]gen.Load{
+			{}, {}, {Sine: &gen.Sine{Period: 20 * second, Amplitude: 1}},
+			{Burst: &gen.Burst{Every: 10 * second, For: second, Times: 8}},
+			{Steps: []gen.LoadStep{{From: 0, Times: 0.5}, {From: 30 * second, Times: 3}}},
+		}).Draw(t, "load"),
 		Fields: []gen.Field{
 			{Name: "user", Int: &[2]int64{-1, 2}},
 			{Name: "price", Decimal: &[2]int64{100, 104}},
@@ -486,7 +491,7 @@ func drawSpec(t *rapid.T) gen.Spec {
 			Partition: rapid.IntRange(0, partitions-1).Draw(t, "out"),
 			From:      span("from", 0, 60*second),
 			For:       span("for", 1, 30*second),
-			Flush:     100,
+			Flush:     200,
 		})
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "rules") {

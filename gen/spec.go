@@ -15,6 +15,7 @@ type Spec struct {
 	Duration stream.Time // span in which originals are created
 	// Rate is the mean number of originals a second over all partitions (a Poisson process).
 	Rate float64
+	Load Load // how the rate changes; its multiples of Rate need not have a mean of 1
 
 	Fields []Field
 	Key    []string // columns of the deduplication key
@@ -46,8 +47,8 @@ type Silence struct {
 }
 
 // Outage is a span in which the events of a partition are created but not delivered. They arrive in order of creation
-// after it, at Flush rows a second, so that they can be late. Flush must exceed the partition's share of Rate, or the
-// backlog would never end.
+// after it, at Flush rows a second, so that they can be late. Flush must exceed the partition's share of the highest
+// rate, or the backlog might never end.
 type Outage struct {
 	Partition int
 	From, For stream.Time
@@ -128,7 +129,9 @@ func (c *checker) shape() {
 	}
 	if !(s.Rate > 0 && s.Rate <= maxRate) {
 		c.fault("rate: %v rows a second must be above 0 and at most %.0f", s.Rate, maxRate)
-	} else if events := s.Rate * float64(s.Duration) / 1000; events > 0.99*stream.MaxEvents {
+	} else if faults := s.Load.check(); faults != nil {
+		c.faults = append(c.faults, faults...)
+	} else if events := s.expected(); s.Duration > 0 && s.Duration < longest/8 && events > 0.99*stream.MaxEvents {
 		c.fault("rate: %v rows a second for %d ms make %.3g events, more than %.3g", s.Rate, s.Duration, events,
 			float64(stream.MaxEvents))
 	}
@@ -167,7 +170,7 @@ func (c *checker) partitions() {
 	for i, outage := range s.Outage {
 		name := fmt.Sprintf("outage[%d]", i)
 		span(name, outage.Partition, outage.From, outage.For)
-		if share := s.Rate / float64(max(1, s.Partitions)); !(outage.Flush > share) {
+		if share := s.Rate * s.Load.peak() / float64(max(1, s.Partitions)); !(outage.Flush > share) {
 			c.fault("%s.flush: %v rows a second must exceed the partition's own %v, or the backlog never ends", name,
 				outage.Flush, share)
 		}

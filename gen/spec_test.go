@@ -25,6 +25,24 @@ func TestValidate(t *testing.T) {
 			"rate: 1e+06 rows a second for 28800000 ms make 2.88e+10 events, more than 1.72e+10",
 			"outage[0].flush: 500 rows a second must exceed the partition's own 500000, or the backlog never ends",
 		}},
+		{"load", func(s *gen.Spec) {
+			s.Load = gen.Load{
+				Steps: []gen.LoadStep{{From: 5, Times: 0}, {From: 5, Times: 2}},
+				Sine:  &gen.Sine{Amplitude: 2}, Burst: &gen.Burst{Every: 5, For: 5, Times: 2000},
+			}
+		}, []string{
+			`load.steps[0].times: 0 must be from 0.001 to 1000`,
+			`load.steps[1].from: 5 ms must be after the step before it, and below 4 years`,
+			`load.sine.period: 0 ms must be from 1 s to 4 years`,
+			`load.sine.amplitude: 2 must be above 0 and at most 1`,
+			`load.sine.peak: 0 ms does not lie within the period of 0 ms`,
+			`load.burst.times: 2000 must be from 0.001 to 1000`,
+			`load.burst.for: 5 ms must be positive and below the 5 ms of every`,
+			`load: needs one of steps, sine and burst, has 3`,
+		}},
+		{"load above the flush", func(s *gen.Spec) { s.Load = gen.Load{Steps: []gen.LoadStep{{Times: 100}}} }, []string{
+			`outage[0].flush: 500 rows a second must exceed the partition's own 500, or the backlog never ends`,
+		}},
 		{"fields", func(s *gen.Spec) {
 			s.Fields[1].Name = "order_id"
 			s.Fields[2].Faker = "x"

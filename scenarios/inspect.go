@@ -91,6 +91,9 @@ func (p *printer) workload(s *gen.Spec) {
 	p.orDefault(1, "start", s.Start == defaultStart, s.Start)
 	p.field(1, "duration", dur(s.Duration))
 	p.field(1, "rate", formatRate(s.Rate))
+	if load := formatLoad(s.Load); load != "" {
+		p.field(1, "load", load)
+	}
 	p.field(1, "key", names(s.Key))
 	p.open(1, "fields")
 	for _, fd := range s.Fields {

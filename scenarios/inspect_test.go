@@ -107,6 +107,9 @@ func drawScenario(t *rapid.T) string {
 	d.maybe("about: %q\n", rapid.StringMatching(`[ -~äß\n\t]{0,30}[a-z#:>"'-]`).Draw(t, "about"))
 	d.maybe("seed: %d\n", rapid.Uint64().Draw(t, "seed"))
 	d.add("workload:\n  duration: %s\n  rate: %s\n", d.span(60_000), d.rate())
+	d.maybe("  load: %s\n", d.pick("{steps: [{from: 0s, times: 2}, {from: 1h, times: 0.125}]}",
+		"{sine: {period: 24h, amplitude: 33.3%, peak: 14h}}", "{sine: {period: 1d, amplitude: 1}}",
+		"{burst: {every: 1h, for: 5m, times: 7.5}}"))
 	d.maybe("  start: 2026-0%d-01T00:00Z\n", d.int(1, 9))
 	d.add("  fields:\n    id: {uuid: true}\n    n: {int: [%d, %d]}\n", d.int(-9, 0), d.int(0, 9_000))
 	d.add("    p: {decimal: [%d.%02d, 100.5]}\n    who: {faker: \"{firstname} #\"}\n", d.int(0, 99), d.int(0, 99))

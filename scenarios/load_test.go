@@ -148,6 +148,9 @@ var broken = []struct {
 	{name: "mini-batch", edits: []string{
 		"  sink: retract", "  mini_batch: {latency: 0s}\n  catch_up_rate: 5\n  skew: 0",
 	}},
+	{name: "load", edits: []string{"rate: 10/s", "rate: 10/s\n  load: {steps: [{from: 1h, times: 0}, {from: x}]}"}},
+	{name: "load of two forms", edits: []string{"rate: 10/s", "rate: 10/s\n  load: {sine: {period: 1ms, amplitude: 0%, " +
+		"peak: 1h}, burst: {every: 1h, for: 1h, times: 10000}}"}},
 	{name: "fields", edits: []string{
 		"price:    {decimal: [2.00, 500.00]}", "price:    {decimal: [2.00, 500.00], nulls: 101%}\n" +
 			"    a: {sequence: x}\n    b: {zipf: {s: -1}}\n    c: {choice: {red: 1, green: few}}\n    d: {text: 0}\n" +

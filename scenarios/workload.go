@@ -29,6 +29,7 @@ func (l *loader) workload(n *yml.Node) {
 		yml.May("start", yml.Value(l.Reader, &spec.Start, moment)),
 		yml.Must("duration", yml.Value(l.Reader, &spec.Duration, positive)),
 		yml.Must("rate", yml.Value(l.Reader, &spec.Rate, rate)),
+		yml.May("load", l.rateOverTime(&spec.Load)),
 		yml.May("events", l.events(spec)),
 		needs("fields", l.columns(&spec.Fields)),
 		needs("key", func(n *yml.Node) { spec.Key = nil; l.columnNames(&spec.Key, &spec.Fields)(n) }),
@@ -42,7 +43,7 @@ func (l *loader) workload(n *yml.Node) {
 	if spec.PartitionBy == "" && len(spec.Key) > 0 {
 		spec.PartitionBy = spec.Key[0]
 	}
-	if events := spec.Rate * float64(spec.Duration) / 1000; events >= stream.MaxEvents {
+	if events := spec.Rate * float64(spec.Duration) / 1000; events >= stream.MaxEvents && n.Get("load") == nil {
 		l.Add(n.Get("rate").At, "%s for %s makes %.1f billion events; there can be %.1f billion", n.Get("rate").Text,
 			n.Get("duration").Text, events/1e9, float64(stream.MaxEvents)/1e9)
 	}
