@@ -11,54 +11,104 @@ import (
 	"deduplab/stream"
 )
 
-// column turns a uniform number into the value of a field.
+// column makes the values of a field. A value is a function of a random stream and the draw of an event.
 type column struct {
-	uuid     bool
-	template string // of gofakeit; "" for a number or a UUID
-	low      int64
-	width    uint64 // the number of values from low on
+	Field
+	low   int64
+	width uint64 // of a range: the number of values from low on
+	plain bool   // a range that is never NULL, which is quick to draw from
+	ranks *weights
+	nulls chance
 }
 
 func newColumn(f Field) column {
-	c := column{uuid: f.UUID, template: f.Faker}
+	c := column{Field: f, nulls: newChance(f.Null)}
 	for _, bounds := range []*[2]int64{f.Int, f.Decimal} {
 		if bounds != nil {
-			c.low, c.width = bounds[0], uint64(bounds[1]-bounds[0])+1
+			c.low, c.width, c.plain = bounds[0], uint64(bounds[1]-bounds[0])+1, f.Null == 0
 		}
+	}
+	switch {
+	case f.Zipf != nil:
+		c.ranks = newZipf(*f.Zipf)
+	case f.Choice != nil:
+		c.ranks = newChoice(f.Choice)
 	}
 	return c
 }
 
-// number is the value of a numeric column.
-func (c *column) number(u uint64) int64 { return c.low + int64(below(u, c.width)) }
+// null reports whether the value is NULL.
+func (c *column) null(s source, draw uint64) bool {
+	return c.Null > 0 && c.nulls.hits(stream.Mix(^s.at(draw)))
+}
 
-// value is the value of any column.
-func (c *column) value(u uint64) stream.Value {
+// ranged is the value of a range that a uniform number stands for.
+func (c *column) ranged(u uint64) int64 { return c.low + int64(below(u, c.width)) }
+
+// number is the value of a numeric column, NullOrder for NULL.
+func (c *column) number(s source, draw uint64) int64 {
+	u := s.at(draw)
 	switch {
-	case c.uuid:
-		return stream.Value{Text: uuidText(uuid(u))}
-	case c.template != "":
-		return stream.Value{Text: c.text(u)}
+	case c.plain:
+	case c.null(s, draw):
+		return stream.NullOrder
+	case c.Zipf != nil:
+		return c.ranks.pick(u)
+	case c.Sequence != nil:
+		return *c.Sequence + int64(draw%stream.MaxEvents) // the number of the event
 	}
-	return stream.Value{Int: c.number(u)}
+	return c.ranged(u)
+}
+
+// value is the value of any column but a moment.
+func (c *column) value(s source, draw uint64) stream.Value {
+	switch {
+	case c.null(s, draw):
+		return stream.Value{Null: true}
+	case c.numeric():
+		return stream.Value{Int: c.number(s, draw)}
+	}
+	return stream.Value{Text: c.text(s.at(draw))}
 }
 
 // hash is a fixed function of the value alone.
-func (c *column) hash(u uint64) uint64 {
+func (c *column) hash(s source, draw uint64) uint64 {
 	switch {
-	case c.uuid:
-		id := uuid(u)
+	case c.null(s, draw):
+		return nullHash
+	case c.UUID:
+		id := uuid(s.at(draw))
 		return stream.Mix(id.Hi ^ id.Lo)
-	case c.template != "":
-		return xxhash.Sum64String(c.text(u))
+	case c.numeric():
+		return stream.Mix(uint64(c.number(s, draw)))
 	}
-	return stream.Mix(uint64(c.number(u)))
+	return xxhash.Sum64String(c.text(s.at(draw)))
 }
 
-// text is the value of a faker column. That the template works has been checked, so there is no error.
+// nullHash is the hash of NULL.
+const nullHash = 0x6e756c6c6e756c6c
+
+// text is the value of a column of text that is not NULL. That a template works has been checked, so there is no error.
 func (c *column) text(u uint64) string {
-	text, _ := fake(c.template, u)
+	switch {
+	case c.UUID:
+		return uuidText(uuid(u))
+	case c.Choice != nil:
+		return c.Choice[c.ranks.pick(u)-1].Text
+	case c.Text > 0:
+		return letters(u, c.Text)
+	}
+	text, _ := fake(c.Faker, u)
 	return text
+}
+
+// letters makes a text of n letters that stands for a uniform number.
+func letters(u uint64, n int) string {
+	text := make([]byte, n)
+	for i := range text {
+		text[i] = 'a' + byte(below(stream.Mix(u+uint64(i)), 26))
+	}
+	return string(text)
 }
 
 // fake fills in a template of gofakeit.

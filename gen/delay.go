@@ -5,67 +5,53 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"deduplab/stream"
 )
 
-// Spans finer than a millisecond are counted in ticks of 2^-20 ms.
+// Delay is a distribution of spans. The zero Delay is no delay. Spans are whole milliseconds, drawn from tables of
+// integers that are exact to 16 bits.
+type Delay struct {
+	Kind DelayKind
+	// Low and High are what the Kind says.
+	Low, High stream.Time
+	P1, P2    float64     // the probabilities of two given quantiles
+	Alpha     float64     // pareto: the shape, unless P2 is given
+	Mixture   []Part      // the distributions that are mixed
+	Then      *Delay      // step: what is added, nil for nothing
+	Quantiles []Quantile  // empirical
+	Cap       stream.Time // no delay is longer; 0: no cap
+}
+
+// DelayKind names a distribution.
+type DelayKind uint8
+
+// The distributions of a Delay.
 const (
-	tickBits  = 20
-	tickPerMs = 1 << tickBits
+	Constant    DelayKind = iota // always Low
+	Uniform                      // from Low to High, both included
+	Lognormal                    // Low is the P1 quantile, High the P2 quantile
+	Exponential                  // Low is the mean
+	Pareto                       // Low is the least; the tail falls with the power Alpha, or High is the P2 quantile
+	Mixture                      // one of Mixture
+	Step                         // nothing before Low and from there on as Then says: a flush at the end of the day
+	Empirical                    // Quantiles, and between two of them a power law
 )
 
-// longest bounds every span from the start of a scenario: 2^40 ms, about 35 years.
-const longest stream.Time = 1 << 40
-
-// sampler draws spans from a Delay.
-type sampler struct {
-	kind  DelayKind
-	low   stream.Time
-	width uint64      // uniform: the number of values
-	limit stream.Time // the longest span it draws
-	table quantiles   // lognormal, in ticks
+// Part is a share of a mixture.
+type Part struct {
+	Share float64 // those of all parts add up to 1
+	Delay Delay
 }
 
-func newSampler(d Delay) sampler {
-	s := sampler{kind: d.Kind, low: d.Low, width: uint64(d.High-d.Low) + 1, limit: longest}
-	if d.Cap > 0 {
-		s.limit = d.Cap
-	}
-	switch d.Kind {
-	case Constant:
-		s.limit = min(s.limit, d.Low)
-	case Uniform:
-		s.limit = min(s.limit, d.High)
-	case Lognormal:
-		s.table = newQuantiles(lognormal(d).Quantile, float64(s.limit)*tickPerMs)
-		s.limit = ticksToTime(s.table[0])
-	}
-	return s
+// Quantile is a point of an empirical distribution: the share P of all spans is At or shorter. P 0 is the minimum and
+// 1 the maximum, which a distribution must have; without a minimum it begins at 0.
+type Quantile struct {
+	P  float64
+	At stream.Time
 }
 
-// draw returns the span that a uniform number stands for.
-func (s *sampler) draw(u uint64) stream.Time {
-	switch s.kind {
-	case Lognormal:
-		return ticksToTime(s.table.at(u))
-	case Uniform:
-		return min(s.low+stream.Time(below(u, s.width)), s.limit)
-	}
-	return s.limit
-}
-
-// ticksToTime rounds to the nearest millisecond.
-func ticksToTime(ticks uint64) stream.Time { return stream.Time((ticks + tickPerMs/2) >> tickBits) }
-
-// lognormal finds, in ticks, the distribution that has the two given quantiles.
-func lognormal(d Delay) distuv.LogNormal {
-	z1, z2 := distuv.UnitNormal.Quantile(d.P1), distuv.UnitNormal.Quantile(d.P2)
-	low, high := math.Log(float64(d.Low)*tickPerMs), math.Log(float64(d.High)*tickPerMs)
-	sigma := (high - low) / (z2 - z1)
-	return distuv.LogNormal{Mu: low - sigma*z1, Sigma: sigma}
-}
+// IsZero reports whether the delay is absent.
+func (d Delay) IsZero() bool { return d.Kind == Constant && d.Low == 0 && d.Cap == 0 }
 
 // check reports what is wrong with a delay; name is where it stands.
 func (d Delay) check(name string) error {
@@ -95,10 +81,71 @@ func (d Delay) check(name string) error {
 		if !(0 < d.P1 && d.P1 < d.P2 && d.P2 < 1) {
 			fault("lognormal probabilities %v and %v must lie between 0 and 1 and increase", d.P1, d.P2)
 		}
+	case Exponential:
+		if d.Low <= 0 {
+			fault("the exponential mean of %d ms must be positive", d.Low)
+		}
+	case Pareto:
+		d.checkPareto(fault)
+	case Mixture:
+		share := 0.0
+		for i, part := range d.Mixture {
+			part.check(fmt.Sprintf("%s.mixture[%d]", name, i), &faults)
+			share += part.Share
+		}
+		if math.Abs(share-1) > 1e-9 {
+			fault("the shares of the mixture add up to %v %%, not to 100 %%", math.Round(share*1e10)/1e8)
+		}
+	case Step:
+		if d.Then != nil {
+			faults = append(faults, d.Then.check(name+".step.then"))
+		}
+	case Empirical:
+		d.checkQuantiles(fault)
 	default:
 		fault("unknown kind of delay %d", d.Kind)
 	}
 	return errors.Join(faults...)
+}
+
+func (p Part) check(name string, faults *[]error) {
+	if !(p.Share > 0 && p.Share <= 1) {
+		*faults = append(*faults, fmt.Errorf("%s.share: %v must be above 0 and at most 1", name, p.Share))
+	}
+	*faults = append(*faults, p.Delay.check(name+".delay"))
+}
+
+func (d Delay) checkPareto(fault func(string, ...any)) {
+	if d.Low <= 0 {
+		fault("the pareto minimum of %d ms must be positive", d.Low)
+	}
+	switch {
+	case d.P2 == 0 && !(d.Alpha > 0 && d.Alpha <= 100):
+		fault("the pareto alpha %v must be above 0 and at most 100", d.Alpha)
+	case d.P2 != 0 && !(0 < d.P2 && d.P2 < 1):
+		fault("the pareto probability %v must lie between 0 and 1", d.P2)
+	case d.P2 != 0 && d.High <= d.Low:
+		fault("the pareto quantile %d ms must be above the minimum %d ms", d.High, d.Low)
+	}
+}
+
+func (d Delay) checkQuantiles(fault func(string, ...any)) {
+	n := len(d.Quantiles)
+	if n == 0 || d.Quantiles[n-1].P != 1 {
+		fault("the quantiles do not say where they end: max is missing")
+	}
+	before := Quantile{P: -1}
+	for _, q := range d.Quantiles {
+		switch {
+		case !(q.P >= 0 && q.P <= 1) || q.P <= before.P:
+			fault("the quantile probabilities %v and %v must lie from 0 to 1 and increase", before.P, q.P)
+		case q.At < before.At:
+			fault("the higher quantile must not be the shorter span, but %d ms is less than %d ms", q.At, before.At)
+		case q.At >= longest:
+			fault("spans must be shorter than 2^40 ms, about 35 years")
+		}
+		before = q
+	}
 }
 
 // limitOf is the longest span that a delay can be.

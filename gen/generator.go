@@ -27,6 +27,7 @@ type generator struct {
 	rules      []rule // origin i+1 is rule i
 	// unique says that a field tells the events apart, so that rows of two events are never equal.
 	unique bool
+	sent   []int // fields that hold the moment when the row was sent
 
 	timeline *timeline
 }
@@ -60,8 +61,11 @@ func New(spec Spec, seed uint64) (Workload, error) {
 	g := &generator{spec: spec, partitionBy: -1, transport: newSampler(spec.Transport)}
 	for i, f := range spec.Fields {
 		g.columns = append(g.columns, newColumn(f))
-		g.schema.Columns = append(g.schema.Columns, f.column())
-		g.unique = g.unique || f.UUID
+		g.schema.Columns = append(g.schema.Columns, f.Column())
+		g.unique = g.unique || f.unique()
+		if f.Stamp == Sent {
+			g.sent = append(g.sent, i)
+		}
 		if f.Name == spec.PartitionBy {
 			g.partitionBy = i
 		}
@@ -98,23 +102,12 @@ func New(spec Spec, seed uint64) (Workload, error) {
 		g.addOrigin(seed, r.redrawn)
 	}
 	for _, o := range spec.Outage {
-		share := spec.Rate / float64(spec.Partitions)
+		share := spec.Rate * spec.Load.peak() / float64(spec.Partitions)
 		slope := uint64(math.Round(math.Ldexp(share/o.Flush, 32)))
 		g.outages = append(g.outages, outage{o.Partition, o.From, o.From + o.For, slope})
 	}
 	g.timeline = newTimeline(spec, seed, g.partition)
 	return g, nil
-}
-
-// column describes the field as a column.
-func (f Field) column() stream.Column {
-	switch {
-	case f.Int != nil:
-		return stream.Column{Name: f.Name, Type: stream.Int}
-	case f.Decimal != nil:
-		return stream.Column{Name: f.Name, Type: stream.Decimal, Scale: 2}
-	}
-	return stream.Column{Name: f.Name, Type: stream.String}
 }
 
 // addOrigin makes the random streams of the next origin, whose rows draw some fields anew.
@@ -129,7 +122,7 @@ func (g *generator) addOrigin(seed uint64, redrawn []int) {
 		sources[f] = newSource(seed, fmt.Sprintf("field %s of origin %d", field.Name, origin))
 	}
 	g.sources = append(g.sources, sources)
-	if len(g.keys) == 1 && g.columns[g.keys[0]].uuid {
+	if f := &g.columns[g.keys[0]]; len(g.keys) == 1 && f.UUID && f.Null == 0 {
 		g.uuids = append(g.uuids, sources[g.keys[0]])
 	}
 	g.transports = append(g.transports, newSource(seed, fmt.Sprintf("transport of origin %d", origin)))
@@ -148,16 +141,18 @@ func (g *generator) hashedKey(origin int, draw uint64) stream.Key {
 	var scratch [128]byte
 	hash := keyHash{scratch[:0]}
 	for _, f := range g.keys {
-		u := g.sources[origin][f].at(draw)
-		switch c := &g.columns[f]; {
-		case c.uuid:
-			id := uuid(u)
+		c, from := &g.columns[f], g.sources[origin][f]
+		switch {
+		case c.null(from, draw):
+			hash.null()
+		case c.UUID:
+			id := uuid(from.at(draw))
 			hash.number(int64(id.Hi))
 			hash.number(int64(id.Lo))
-		case c.template != "":
-			hash.text(c.text(u))
+		case c.numeric():
+			hash.number(c.number(from, draw))
 		default:
-			hash.number(c.number(u))
+			hash.text(c.text(from.at(draw)))
 		}
 	}
 	return hash.key()
@@ -175,14 +170,18 @@ func (g *generator) partition(draw uint64) int {
 func (g *generator) partitionOf(draw uint64, key stream.Key) int {
 	hash := stream.Mix(key.Hi ^ key.Lo) // as the column hashes it, if it is the key
 	if f := g.partitionBy; f >= 0 && !(g.uuids != nil && f == g.keys[0]) {
-		hash = g.columns[f].hash(g.sources[0][f].at(draw))
+		hash = g.columns[f].hash(g.sources[0][f], draw)
 	}
 	return int(below(hash, uint64(g.spec.Partitions)))
 }
 
 // concerns reports whether an event is one of those that a rule copies its share of.
 func (g *generator) concerns(r *rule, draw uint64) bool {
-	return r.where == nil || r.where.holds(g.columns[r.field].number(g.sources[0][r.field].at(draw)))
+	if r.where == nil {
+		return true
+	}
+	n := g.columns[r.field].number(g.sources[0][r.field], draw)
+	return n != stream.NullOrder && r.where.holds(n)
 }
 
 // sending is when a row is sent and when it arrives, in milliseconds from the start.
@@ -256,9 +255,26 @@ func (g *generator) Record(tag stream.Tag) stream.Record {
 	e, origin := g.timeline.event(tag.Event()), tag.Origin()
 	record := make(stream.Record, 0, len(g.columns)+1)
 	for f := range g.columns {
-		record = append(record, g.columns[f].value(g.sources[origin][f].at(e.draw)))
+		if c := &g.columns[f]; c.Stamp == "" {
+			record = append(record, c.value(g.sources[origin][f], e.draw))
+		} else {
+			at := g.stamp(e, origin, f)
+			record = append(record, stream.Value{Null: at == stream.NullTime, Int: int64(at)})
+		}
 	}
 	return append(record, stream.Value{Int: int64(g.absoluteEventTime(e, origin))})
+}
+
+// stamp is the value of a field that holds a moment, NullTime for NULL.
+func (g *generator) stamp(e event, origin, f int) stream.Time {
+	c := &g.columns[f]
+	switch {
+	case c.null(g.sources[origin][f], e.draw):
+		return stream.NullTime
+	case c.Stamp == Sent:
+		return g.spec.Start + g.send(e, origin, g.partition(e.draw)).sent
+	}
+	return g.spec.Start + e.created()
 }
 
 func (g *generator) absoluteEventTime(e event, origin int) stream.Time {
@@ -271,10 +287,21 @@ func (g *generator) Order(tag stream.Tag, column int) int64 {
 	if column == g.schema.Event {
 		return int64(g.absoluteEventTime(g.timeline.event(tag.Event()), tag.Origin()))
 	}
-	if g.schema.Columns[column].Type == stream.String {
+	switch g.schema.Columns[column].Type {
+	case stream.String:
 		panic(fmt.Sprintf("gen: column %q is text and has no numeric order", g.schema.Columns[column].Name))
+	case stream.Timestamp:
+		at := g.stamp(g.timeline.event(tag.Event()), tag.Origin(), column)
+		if at == stream.NullTime {
+			return stream.NullOrder
+		}
+		return int64(at)
 	}
-	return g.columns[column].number(g.sources[tag.Origin()][column].at(g.timeline.draw(tag.Event())))
+	c, from, draw := &g.columns[column], g.sources[tag.Origin()][column], g.timeline.draw(tag.Event())
+	if c.plain {
+		return c.ranged(from.at(draw))
+	}
+	return c.number(from, draw)
 }
 
 // Content implements stream.Records. Where a UUID tells the events apart it takes nanoseconds: the event, and what in
@@ -293,19 +320,24 @@ func (g *generator) Content(tag stream.Tag) uint64 {
 		draw := g.timeline.draw(number)
 		for _, f := range r.redrawn {
 			c := &g.columns[f]
-			was, is := c.hash(g.sources[0][f].at(draw)), c.hash(g.sources[origin][f].at(draw))
+			was, is := c.hash(g.sources[0][f], draw), c.hash(g.sources[origin][f], draw)
 			if is != was {
 				content = fold(content, f, is)
 			}
 		}
 	}
-	if r.restamp || g.spec.EventTime.LogAppend {
+	if r.restamp || g.sent != nil || g.spec.EventTime.LogAppend {
 		e := event{draw: g.timeline.draw(number)} // when it was created only matters to an outage
 		if g.outages != nil {
 			e = g.timeline.event(number)
 		}
 		partition := g.partition(e.draw)
 		original, copied := g.send(e, 0, partition), g.send(e, origin, partition)
+		for _, f := range g.sent {
+			if copied.sent != original.sent && !g.columns[f].null(g.sources[0][f], e.draw) {
+				content = fold(content, f, stream.Mix(uint64(copied.sent-original.sent)))
+			}
+		}
 		if was, is := g.eventTime(e, &original), g.eventTime(e, &copied); is != was {
 			content = fold(content, g.schema.Event, stream.Mix(uint64(is-was)))
 		}
@@ -317,7 +349,11 @@ func (g *generator) contentOfAll(number uint64, origin int) uint64 {
 	e := g.timeline.event(number)
 	content := stream.Mix(uint64(g.absoluteEventTime(e, origin)))
 	for f := range g.columns {
-		content = fold(content, f, g.columns[f].hash(g.sources[origin][f].at(e.draw)))
+		if g.columns[f].Stamp != "" {
+			content = fold(content, f, stream.Mix(uint64(g.stamp(e, origin, f))))
+		} else {
+			content = fold(content, f, g.columns[f].hash(g.sources[origin][f], e.draw))
+		}
 	}
 	return content
 }

@@ -433,12 +433,22 @@ func drawSpec(t *rapid.T) gen.Spec {
 			{Kind: gen.Uniform, Low: 0, High: 5000, Cap: 4000},
 			{Kind: gen.Lognormal, Low: 40, High: 8000, P1: 0.5, P2: 0.999, Cap: 20_000},
 			{Kind: gen.Lognormal, Low: 2000, High: 40 * minute, P1: 0.5, P2: 0.99},
+			{Kind: gen.Mixture, Mixture: []gen.Part{
+				{Share: 0.9, Delay: gen.Delay{Kind: gen.Exponential, Low: 300}},
+				{Share: 0.1, Delay: gen.Delay{Kind: gen.Step, Low: 5000, Then: &gen.Delay{
+					Kind: gen.Pareto, Low: 10, High: 900, P2: 0.9, Cap: 60_000}}},
+			}},
 		}).Draw(t, name)
 	}
 	spec := gen.Spec{
 		Start:    1767225600000,
 		Duration: span("duration", 1, 60*second),
 		Rate:     rapid.Float64Range(0.01, 5).Draw(t, "rate"),
+		Load: rapid.SampledFrom([]gen.Load{
+			{}, {}, {Sine: &gen.Sine{Period: 20 * second, Amplitude: 1}},
+			{Burst: &gen.Burst{Every: 10 * second, For: second, Times: 8}},
+			{Steps: []gen.LoadStep{{From: 0, Times: 0.5}, {From: 30 * second, Times: 3}}},
+		}).Draw(t, "load"),
 		Fields: []gen.Field{
 			{Name: "user", Int: &[2]int64{-1, 2}},
 			{Name: "price", Decimal: &[2]int64{100, 104}},
@@ -449,7 +459,21 @@ func drawSpec(t *rapid.T) gen.Spec {
 		PartitionBy: rapid.SampledFrom([]string{"", "user", "color"}).Draw(t, "partition by"),
 		Transport:   delay("transport"),
 	}
+	for _, field := range []gen.Field{
+		{Name: "rank", Zipf: &gen.Zipf{N: 3, S: 1}, Null: 0.3}, {Name: "sent", Stamp: gen.Sent, Null: 0.3},
+		{Name: "made", Stamp: gen.Created}, {Name: "kind", Choice: []gen.Choice{{"a", 1}, {"b", 2}}, Null: 0.3},
+		{Name: "fill", Text: 1}, {Name: "number", Sequence: new(int64)},
+	} {
+		if rapid.Bool().Draw(t, field.Name) {
+			spec.Fields = append(spec.Fields, field)
+		}
+	}
 	keys := [][]string{{"user"}, {"user", "color"}, {"color"}}
+	for _, field := range spec.Fields[3:] {
+		if field.Stamp == "" {
+			keys = append(keys, []string{field.Name}, []string{"user", field.Name})
+		}
+	}
 	if rapid.Bool().Draw(t, "unique") {
 		spec.Fields = append(spec.Fields, gen.Field{Name: "id", UUID: true})
 		keys = [][]string{{"id"}, {"user", "id"}}
@@ -467,7 +491,7 @@ func drawSpec(t *rapid.T) gen.Spec {
 			Partition: rapid.IntRange(0, partitions-1).Draw(t, "out"),
 			From:      span("from", 0, 60*second),
 			For:       span("for", 1, 30*second),
-			Flush:     100,
+			Flush:     200,
 		})
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "rules") {
@@ -478,8 +502,9 @@ func drawSpec(t *rapid.T) gen.Spec {
 			Restamp: rapid.Bool().Draw(t, "restamp"),
 			NewID:   spec.Key[len(spec.Key)-1] == "id" && rapid.Bool().Draw(t, "new id"),
 		}
-		for _, field := range []string{"user", "price", "color"} {
-			if !slices.Contains(spec.Key, field) && rapid.Bool().Draw(t, "change") {
+		for _, field := range []string{"user", "price", "color", "rank", "kind", "fill"} {
+			there := slices.ContainsFunc(spec.Fields, func(f gen.Field) bool { return f.Name == field })
+			if there && !slices.Contains(spec.Key, field) && rapid.Bool().Draw(t, "change") {
 				d.Change = append(d.Change, field)
 			}
 		}

@@ -61,6 +61,23 @@ func TestDelays(t *testing.T) {
 		{"uniform, capped", Delay{Kind: Uniform, Low: 100, High: 10_099, Cap: 7000}, 100, 5100, 7000, 7000},
 		{"lognormal", Delay{Kind: Lognormal, Low: 400, High: 8000, P1: 0.5, P2: 0.999}, 0, 400, 8000, 0},
 		{"lognormal, capped", Delay{Kind: Lognormal, Low: 400, High: 8000, P1: 0.5, P2: 0.99, Cap: 9000}, 0, 400, 9000, 9000},
+		{"exponential", Delay{Kind: Exponential, Low: 1000}, 0, 693, 6908, 0},
+		{"exponential, capped", Delay{Kind: Exponential, Low: 1000, Cap: 3000}, 0, 693, 3000, 3000},
+		{"pareto by its shape", Delay{Kind: Pareto, Low: 1000, Alpha: 2}, 1000, 1414, 31_623, 0},
+		{"pareto by a quantile", Delay{Kind: Pareto, Low: 1000, High: 10_000, P2: 0.99}, 1000, 1414, 31_623, 0},
+		{"mixture", Delay{Kind: Mixture, Mixture: []Part{
+			{0.75, Delay{Kind: Uniform, High: 999}},
+			{0.25, Delay{Kind: Uniform, Low: 5000, High: 5999}},
+		}}, 0, 667, 5996, 5999},
+		{"mixture, capped", Delay{Kind: Mixture, Cap: 3000, Mixture: []Part{
+			{0.4, Delay{}}, {0.6, Delay{Kind: Lognormal, Low: 4000, High: 8000, P1: 0.01, P2: 0.9}},
+		}}, 0, 3000, 3000, 3000},
+		{"step", Delay{Kind: Step, Low: 5000}, 5000, 5000, 5000, 5000},
+		{"step and then", Delay{Kind: Step, Low: 5000, Then: &Delay{Kind: Uniform, High: 999}}, 5000, 5500, 5999, 5999},
+		{"quantiles", Delay{Kind: Empirical, Quantiles: []Quantile{{0.5, 400}, {0.999, 8000}, {1, 90_000}}}, 0, 400, 8000, 0},
+		{"quantiles from a minimum", Delay{Kind: Empirical, Quantiles: []Quantile{{0, 100}, {0.5, 400}, {1, 400}}},
+			100, 400, 400, 400},
+		{"quantiles of nothing", Delay{Kind: Empirical, Quantiles: []Quantile{{1, 0}}}, 0, 0, 0, 0},
 	}
 	for _, test := range tests {
 		s := newSampler(test.delay)
@@ -90,7 +107,7 @@ func TestDelays(t *testing.T) {
 		if test.delay.Kind != Lognormal {
 			check("the least", least, test.least, 0)
 		}
-		if test.delay.Kind != Lognormal || test.delay.Cap > 0 {
+		if test.most > 0 || test.p999 == 0 {
 			check("the most", most, test.most, 0)
 		}
 		if most > s.limit {
@@ -116,5 +133,16 @@ func TestChance(t *testing.T) {
 	}
 	if c := newChance(0.25); !c.hits(1<<62-1) || c.hits(1<<62) {
 		t.Error("0.25 must hit below 2^62")
+	}
+}
+
+// TestEmpiricalTail states what is between two quantiles: a power law, of which p99.9 lies halfway between p99 and
+// p99.99 on both logarithmic scales.
+func TestEmpiricalTail(t *testing.T) {
+	inverse := empirical([]Quantile{{0, 0}, {0.99, 100}, {0.9999, 10_000}, {1, 1_000_000}})
+	for p, want := range map[float64]float64{0: 0, 0.9: 50, 0.99: 100, 0.999: 1000, 0.9999: 10_000} {
+		if got := inverse(p) / tickPerMs; math.Abs(got-want) > 1e-6*want {
+			t.Errorf("the quantile of %v is %v ms, want %v", p, got, want)
+		}
 	}
 }

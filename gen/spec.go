@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brianvoe/gofakeit/v7"
-
 	"deduplab/stream"
 )
 
@@ -17,6 +15,7 @@ type Spec struct {
 	Duration stream.Time // span in which originals are created
 	// Rate is the mean number of originals a second over all partitions (a Poisson process).
 	Rate float64
+	Load Load // how the rate changes; its multiples of Rate need not have a mean of 1
 
 	Fields []Field
 	Key    []string // columns of the deduplication key
@@ -31,17 +30,6 @@ type Spec struct {
 	Outage    []Outage
 
 	Duplicates []Duplicate
-}
-
-// Field is one column. Exactly one of the kinds is set; the event-time column is declared by EventTime alone and
-// stands after the fields.
-type Field struct {
-	Name string
-
-	UUID    bool      // a version 4 UUID
-	Int     *[2]int64 // uniform in [low, high]
-	Decimal *[2]int64 // uniform in [low, high], in hundredths: DECIMAL(10, 2)
-	Faker   string    // a gofakeit template such as "{firstname} {lastname}", made only when somebody reads it
 }
 
 // EventTime says where a row's own timestamp comes from.
@@ -59,8 +47,8 @@ type Silence struct {
 }
 
 // Outage is a span in which the events of a partition are created but not delivered. They arrive in order of creation
-// after it, at Flush rows a second, so that they can be late. Flush must exceed the partition's share of Rate, or the
-// backlog would never end.
+// after it, at Flush rows a second, so that they can be late. Flush must exceed the partition's share of the highest
+// rate, or the backlog might never end.
 type Outage struct {
 	Partition int
 	From, For stream.Time
@@ -88,26 +76,6 @@ type Where struct {
 	Op    string // <, <=, >, >=, ==, !=
 	Value int64  // in hundredths for a Decimal field
 }
-
-// Delay is a distribution of spans. The zero Delay is no delay.
-type Delay struct {
-	Kind DelayKind
-	// Low and High bound a Uniform delay; Low is the Constant one; for Lognormal Low is the P1 and High the P2
-	// quantile.
-	Low, High stream.Time
-	P1, P2    float64     // lognormal: the probabilities of the two given quantiles
-	Cap       stream.Time // no delay is longer; 0: no cap
-}
-
-// DelayKind names a distribution.
-type DelayKind uint8
-
-// The distributions of a Delay.
-const (
-	Constant DelayKind = iota
-	Uniform
-	Lognormal
-)
 
 // Validate reports everything that is wrong with the spec, each fault naming its part.
 func (s Spec) Validate() error {
@@ -161,7 +129,9 @@ func (c *checker) shape() {
 	}
 	if !(s.Rate > 0 && s.Rate <= maxRate) {
 		c.fault("rate: %v rows a second must be above 0 and at most %.0f", s.Rate, maxRate)
-	} else if events := s.Rate * float64(s.Duration) / 1000; events > 0.99*stream.MaxEvents {
+	} else if faults := s.Load.check(); faults != nil {
+		c.faults = append(c.faults, faults...)
+	} else if events := s.expected(); s.Duration > 0 && s.Duration < longest/8 && events > 0.99*stream.MaxEvents {
 		c.fault("rate: %v rows a second for %d ms make %.3g events, more than %.3g", s.Rate, s.Duration, events,
 			float64(stream.MaxEvents))
 	}
@@ -173,87 +143,15 @@ func (c *checker) shape() {
 	}
 }
 
-func (c *checker) fields() {
-	s := c.spec
-	seen := map[string]bool{s.EventTime.Field: true}
-	for i, f := range s.Fields {
-		name := fmt.Sprintf("fields[%d] %q", i, f.Name)
-		switch {
-		case f.Name == "":
-			c.fault("fields[%d]: the field has no name", i)
-		case f.Name == s.EventTime.Field:
-			c.fault("%s: this is the event-time column, which is declared by event_time alone", name)
-		case seen[f.Name]:
-			c.fault("%s: the name stands twice", name)
-		}
-		seen[f.Name] = true
-		kinds := 0
-		for _, set := range []bool{f.UUID, f.Int != nil, f.Decimal != nil, f.Faker != ""} {
-			if set {
-				kinds++
-			}
-		}
-		if kinds != 1 {
-			c.fault("%s: needs exactly one of uuid, int, decimal and faker, has %d", name, kinds)
-		}
-		for _, bounds := range []*[2]int64{f.Int, f.Decimal} {
-			if bounds == nil {
-				continue
-			}
-			if bounds[1] < bounds[0] {
-				c.fault("%s: the upper bound %d lies below the lower bound %d", name, bounds[1], bounds[0])
-			} else if bounds[1]-bounds[0] < 0 {
-				c.fault("%s: the bounds lie further apart than 2^63", name)
-			}
-		}
-		if f.Faker != "" {
-			c.faker(name, f.Faker)
-		}
-	}
-	if len(s.Key) == 0 {
-		c.fault("key: needs at least one field (there are: %s)", c.fieldNames())
-	}
-	for i, key := range s.Key {
-		if _, ok := c.field(key); !ok {
-			c.fault("key: there is no field %q (there are: %s)", key, c.fieldNames())
-		} else if slices.Contains(s.Key[:i], key) {
-			c.fault("key: field %q stands twice", key)
-		}
-	}
-}
-
-// wallClock lists the functions of gofakeit whose result depends on today's date.
-var wallClock = []string{"date", "pastdate", "futuredate", "daterange", "year", "creditcard", "creditcardexp"}
-
-// faker checks the functions of a template, of which gofakeit would leave unknown ones as they are.
-func (c *checker) faker(name, template string) {
-	for _, part := range strings.Split(template, "{")[1:] {
-		call, _, closed := strings.Cut(part, "}")
-		function, _, _ := strings.Cut(call, ":")
-		switch {
-		case !closed:
-			c.fault("%s: faker template %q has a { without a }", name, template)
-			return
-		case gofakeit.GetFuncLookup(function) == nil:
-			c.fault("%s: gofakeit has no function {%s}", name, function)
-			return
-		case slices.Contains(wallClock, strings.ToLower(function)):
-			c.fault("%s: gofakeit's {%s} depends on today's date, so runs would differ", name, function)
-			return
-		}
-	}
-	if _, err := fake(template, 1); err != nil {
-		c.fault("%s: faker template %q: %w", name, template, err)
-	}
-}
-
 func (c *checker) partitions() {
 	s := c.spec
 	if s.Partitions < 1 || s.Partitions > 1<<16-1 {
 		c.fault("partitions: %d must be from 1 to 65535", s.Partitions)
 	}
-	if _, ok := c.field(s.PartitionBy); !ok && s.PartitionBy != "" {
+	if f, ok := c.field(s.PartitionBy); !ok && s.PartitionBy != "" {
 		c.fault("partitions.by: there is no field %q (there are: %s)", s.PartitionBy, c.fieldNames())
+	} else if f.Stamp != "" {
+		c.fault("partitions.by: field %q is a moment, which cannot pick a partition", s.PartitionBy)
 	}
 	span := func(name string, partition int, from, length stream.Time) {
 		if partition < 0 || partition >= s.Partitions {
@@ -272,7 +170,7 @@ func (c *checker) partitions() {
 	for i, outage := range s.Outage {
 		name := fmt.Sprintf("outage[%d]", i)
 		span(name, outage.Partition, outage.From, outage.For)
-		if share := s.Rate / float64(max(1, s.Partitions)); !(outage.Flush > share) {
+		if share := s.Rate * s.Load.peak() / float64(max(1, s.Partitions)); !(outage.Flush > share) {
 			c.fault("%s.flush: %v rows a second must exceed the partition's own %v, or the backlog never ends", name,
 				outage.Flush, share)
 		}
@@ -298,17 +196,20 @@ func (c *checker) duplicates() {
 		if d.Where != nil {
 			c.where(name+".where", *d.Where)
 		}
-		if d.NewID && !slices.ContainsFunc(s.Key, func(key string) bool { f, _ := c.field(key); return f.UUID }) {
-			c.fault("%s.new_id: the key has no uuid field that could be made anew", name)
+		isID := func(key string) bool { f, _ := c.field(key); return f.UUID && f.Null == 0 }
+		if d.NewID && !slices.ContainsFunc(s.Key, isID) {
+			c.fault("%s.new_id: the key has no uuid field that could be made anew and is never NULL", name)
 		}
 		for _, change := range d.Change {
-			switch _, ok := c.field(change); {
+			switch f, ok := c.field(change); {
 			case change == s.EventTime.Field:
 				c.fault("%s.change: %q is the event time, for which there is restamp", name, change)
 			case !ok:
 				c.fault("%s.change: there is no field %q (there are: %s)", name, change, c.fieldNames())
 			case slices.Contains(s.Key, change):
 				c.fault("%s.change: %q is part of the key, for which there is new_id", name, change)
+			case !f.drawn():
+				c.fault("%s.change: %q is not drawn by chance, so a copy cannot draw it anew", name, change)
 			}
 		}
 	}
@@ -319,7 +220,7 @@ func (c *checker) where(name string, w Where) {
 	switch {
 	case !ok:
 		c.fault("%s: there is no field %q (there are: %s)", name, w.Field, c.fieldNames())
-	case f.Int == nil && f.Decimal == nil:
+	case !f.numeric():
 		c.fault("%s: field %q is not a number", name, w.Field)
 	}
 	if !slices.Contains(operators, w.Op) {

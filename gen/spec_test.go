@@ -25,13 +25,32 @@ func TestValidate(t *testing.T) {
 			"rate: 1e+06 rows a second for 28800000 ms make 2.88e+10 events, more than 1.72e+10",
 			"outage[0].flush: 500 rows a second must exceed the partition's own 500000, or the backlog never ends",
 		}},
+		{"load", func(s *gen.Spec) {
+			s.Load = gen.Load{
+				Steps: []gen.LoadStep{{From: 5, Times: 0}, {From: 5, Times: 2}},
+				Sine:  &gen.Sine{Amplitude: 2}, Burst: &gen.Burst{Every: 5, For: 5, Times: 2000},
+			}
+		}, []string{
+			`load.steps[0].times: 0 must be from 0.001 to 1000`,
+			`load.steps[1].from: 5 ms must be after the step before it, and below 4 years`,
+			`load.sine.period: 0 ms must be from 1 s to 4 years`,
+			`load.sine.amplitude: 2 must be above 0 and at most 1`,
+			`load.sine.peak: 0 ms does not lie within the period of 0 ms`,
+			`load.burst.times: 2000 must be from 0.001 to 1000`,
+			`load.burst.for: 5 ms must be positive and below the 5 ms of every`,
+			`load: needs one of steps, sine and burst, has 3`,
+		}},
+		{"load above the flush", func(s *gen.Spec) { s.Load = gen.Load{Steps: []gen.LoadStep{{Times: 100}}} }, []string{
+			`outage[0].flush: 500 rows a second must exceed the partition's own 500, or the backlog never ends`,
+		}},
 		{"fields", func(s *gen.Spec) {
 			s.Fields[1].Name = "order_id"
 			s.Fields[2].Faker = "x"
 			s.Fields = append(s.Fields, gen.Field{Int: &[2]int64{2, 1}}, gen.Field{Name: "created_at", UUID: true})
 		}, []string{
 			`fields[1] "order_id": the name stands twice`,
-			`fields[2] "price": needs exactly one of uuid, int, decimal and faker, has 2`,
+			`fields[2] "price": needs exactly one of uuid, int, decimal, faker, sequence, zipf, choice, text and ` +
+				`timestamp, has 2`,
 			`fields[4]: the field has no name`,
 			`fields[4] "": the upper bound 1 lies below the lower bound 2`,
 			`fields[5] "created_at": this is the event-time column, which is declared by event_time alone`,
@@ -45,6 +64,27 @@ func TestValidate(t *testing.T) {
 			`fields[5] "{year}": gofakeit's {year} depends on today's date, so runs would differ`,
 			`fields[6] "{word": faker template "{word" has a { without a }`,
 			`fields[7] "{number:x,y}": faker template "{number:x,y}": min field could not parse to int value`,
+		}},
+		{"fields of other kinds", func(s *gen.Spec) {
+			far := int64(1<<63 - 1)
+			s.Fields = append(s.Fields,
+				gen.Field{Name: "a", Sequence: &far}, gen.Field{Name: "b", Zipf: &gen.Zipf{S: 11}},
+				gen.Field{Name: "c", Choice: []gen.Choice{{Text: "x"}}}, gen.Field{Name: "d", Text: -1},
+				gen.Field{Name: "e", Stamp: "now", Null: 1.5}, gen.Field{Name: "f", Stamp: gen.Sent})
+			s.Key, s.PartitionBy = append(s.Key, "f"), "f"
+			s.Duplicates[0].Change = []string{"a", "e"}
+		}, []string{
+			`fields[4] "a": the sequence begins at 9223372036854775807, too near to the largest number`,
+			`fields[5] "b": the 0 ranks of zipf must be from 1 to 2^40`,
+			`fields[5] "b": the exponent 11 of zipf must be from 0 to 10`,
+			`fields[6] "c": the weight 0 of "x" must be above 0 and at most 1e9`,
+			`fields[7] "d": a text of -1 letters must have from 1 to 65536`,
+			`fields[8] "e": there is no moment "now" (there are: created, sent)`,
+			`fields[8] "e": the share 1.5 of NULL must be from 0 to 1`,
+			`key: field "f" is a moment, of which a key cannot be made`,
+			`partitions.by: field "f" is a moment, which cannot pick a partition`,
+			`duplicates[0].change: "a" is not drawn by chance, so a copy cannot draw it anew`,
+			`duplicates[0].change: "e" is not drawn by chance, so a copy cannot draw it anew`,
 		}},
 		{"key", func(s *gen.Spec) { s.Key = []string{"id", "order_id", "order_id"} }, []string{
 			`key: there is no field "id" (there are: order_id, quantity, price, customer)`,
@@ -77,7 +117,7 @@ func TestValidate(t *testing.T) {
 			`duplicates[2].change: "created_at" is the event time, for which there is restamp`,
 			`duplicates[2].change: "quantity" is part of the key, for which there is new_id`,
 			`duplicates[2].change: there is no field "color" (there are: order_id, quantity, price, customer)`,
-			`duplicates[3].new_id: the key has no uuid field that could be made anew`,
+			`duplicates[3].new_id: the key has no uuid field that could be made anew and is never NULL`,
 		}},
 		{"too many rules", func(s *gen.Spec) { s.Duplicates = slices.Repeat(s.Duplicates, 16) }, []string{
 			`duplicates: 64 rules are more than the 63 that there can be`,
@@ -86,14 +126,37 @@ func TestValidate(t *testing.T) {
 			s.Transport = gen.Delay{Low: -1, Cap: -2}
 			s.Duplicates[1].Delay = gen.Delay{Kind: gen.Lognormal, Low: 5, High: 5, P1: 0.5, P2: 1}
 			s.Duplicates[2].Delay = gen.Delay{Kind: gen.Uniform, Low: 2, High: 1}
-			s.Duplicates[3].Delay = gen.Delay{Kind: 9}
+			s.Duplicates[3].Delay = gen.Delay{Kind: 99}
 		}, []string{
 			`transport: -1 ms is negative`,
 			`transport: the cap of -2 ms is negative`,
 			`duplicates[1].delay: lognormal quantiles 5 ms and 5 ms must be positive and increase`,
 			`duplicates[1].delay: lognormal probabilities 0.5 and 1 must lie between 0 and 1 and increase`,
 			`duplicates[2].delay: uniform from 2 ms to 1 ms: the end lies before the start`,
-			`duplicates[3].delay: unknown kind of delay 9`,
+			`duplicates[3].delay: unknown kind of delay 99`,
+		}},
+		{"delays of other kinds", func(s *gen.Spec) {
+			s.Transport = gen.Delay{Kind: gen.Exponential}
+			s.Duplicates[0].Delay = gen.Delay{Kind: gen.Pareto, Alpha: -1}
+			s.Duplicates[1].Delay = gen.Delay{Kind: gen.Pareto, Low: 5, P2: 0.9, High: 5}
+			s.Duplicates[2].Delay = gen.Delay{Kind: gen.Mixture, Mixture: []gen.Part{{}, {Share: 0.5, Delay: gen.Delay{
+				Kind: gen.Step, Then: &gen.Delay{Low: -1}}}}}
+			s.Duplicates[3].Delay = gen.Delay{Kind: gen.Empirical, Quantiles: []gen.Quantile{
+				{P: 0.9, At: 5}, {P: 0.9, At: 6}, {P: 0.95, At: 4}}}
+		}, []string{
+			`transport: the exponential mean of 0 ms must be positive`,
+			`duplicates[0].delay: the pareto minimum of 0 ms must be positive`,
+			`duplicates[0].delay: the pareto alpha -1 must be above 0 and at most 100`,
+			`duplicates[1].delay: the pareto quantile 5 ms must be above the minimum 5 ms`,
+			`duplicates[2].delay.mixture[0].share: 0 must be above 0 and at most 1`,
+			`duplicates[2].delay.mixture[1].delay.step.then: -1 ms is negative`,
+			`duplicates[2].delay: the shares of the mixture add up to 50 %, not to 100 %`,
+			`duplicates[3].delay: the quantiles do not say where they end: max is missing`,
+			`duplicates[3].delay: the quantile probabilities 0.9 and 0.9 must lie from 0 to 1 and increase`,
+			`duplicates[3].delay: the higher quantile must not be the shorter span, but 4 ms is less than 6 ms`,
+		}},
+		{"tail without an end", func(s *gen.Spec) { s.Transport = gen.Delay{Kind: gen.Pareto, Low: 1, Alpha: 0.1} }, []string{
+			`duration: a span of 1099511627776 ms is longer than 2^37 ms, about 4 years; a long delay needs a cap`,
 		}},
 		{"horizon", func(s *gen.Spec) { s.Duplicates[2].Delay = gen.Delay{Low: 1 << 38} }, []string{
 			`duration: a span of 274877906944 ms is longer than 2^37 ms, about 4 years; a long delay needs a cap`,

@@ -16,6 +16,8 @@ type event struct {
 	// many candidates before it fell into a silence of their partition and were never created.
 	draw uint64
 	at   uint64 // creation in ticks from the start
+	// clock is the creation on the clock of the load, which is at when the rate is constant.
+	clock uint64
 }
 
 // created is the creation in milliseconds from the start.
@@ -23,11 +25,13 @@ func (e event) created() stream.Time { return stream.Time(e.at >> tickBits) }
 
 const drawAttempt = stream.MaxEvents // what one more candidate adds to a draw
 
-// timeline knows when events are created: a Poisson process, thinned by the silences. It is walked event by event; a
+// timeline knows when events are created: a Poisson process that follows the load, thinned by the
+// silences. It is walked event by event; a
 // mark each few events makes any place of it quick to find.
 type timeline struct {
 	gaps      quantiles // between two candidates, in ticks
 	gapSource source
+	warp      *warp // nil for a constant rate
 	silences  []silence
 	partition func(draw uint64) int // of a candidate
 
@@ -36,7 +40,7 @@ type timeline struct {
 	marks []*markChunk // made when needed
 }
 
-// Mark i is the creation of event i*markEvery-1 in ticks. Marks take a quarter of a byte for each event.
+// Mark i is the creation of event i*markEvery-1 on the clock. Marks take a quarter of a byte for each event.
 const (
 	markEvery  = 32
 	chunkMarks = 4096
@@ -55,6 +59,7 @@ func newTimeline(s Spec, seed uint64, partition func(uint64) int) *timeline {
 	t := &timeline{
 		gaps:      newQuantiles(distuv.Exponential{Rate: perTick}.Quantile, float64(longest)*tickPerMs),
 		gapSource: newSource(seed, "gap"),
+		warp:      newWarp(s.Load),
 		partition: partition,
 	}
 	for _, silent := range s.Silent {
@@ -62,7 +67,7 @@ func newTimeline(s Spec, seed uint64, partition func(uint64) int) *timeline {
 		t.silences = append(t.silences, silence{silent.Partition, from, to})
 	}
 	// Room for 2 % and ten marks more than are expected; past the last mark the timeline is walked, only slower.
-	expected := s.Rate * float64(s.Duration) / 1000 / markEvery
+	expected := s.expected() / markEvery
 	t.marks = make([]*markChunk, int(expected*1.02+10)/chunkMarks+1)
 	t.marks[0] = new(markChunk)
 	t.known.Store(1)
@@ -76,15 +81,24 @@ func first() event { return event{number: ^uint64(0)} }
 func (t *timeline) next(e event) event {
 	e.number++
 	if e.number%markEvery == 0 {
-		t.mark(int64(e.number/markEvery), e.at)
+		t.mark(int64(e.number/markEvery), e.clock)
 	}
 	e.draw = e.number
-	e.at += t.gaps.at(t.gapSource.at(e.draw))
+	t.proceed(&e)
 	for t.silences != nil && t.silent(e) {
 		e.draw += drawAttempt
-		e.at += t.gaps.at(t.gapSource.at(e.draw))
+		t.proceed(&e)
 	}
 	return e
+}
+
+// proceed moves a candidate on by the gap of its draw.
+func (t *timeline) proceed(e *event) {
+	e.clock += t.gaps.at(t.gapSource.at(e.draw))
+	e.at = e.clock
+	if t.warp != nil {
+		e.at = t.warp.real(e.clock)
+	}
 }
 
 // silent reports whether the partition of a candidate is silent when it would be created.
@@ -100,7 +114,7 @@ func (t *timeline) silent(e event) bool {
 // event finds an event by its number.
 func (t *timeline) event(number uint64) event {
 	mark := min(int64(number/markEvery), t.known.Load()-1)
-	e := event{number: uint64(mark)*markEvery - 1, at: t.marked(mark)}
+	e := event{number: uint64(mark)*markEvery - 1, clock: t.marked(mark)}
 	for e = t.next(e); e.number < number; {
 		e = t.next(e)
 	}
@@ -117,6 +131,9 @@ func (t *timeline) draw(number uint64) uint64 {
 		return t.event(number).draw
 	}
 	from, to := t.marked(mark), t.marked(mark+1)
+	if t.warp != nil {
+		from, to = t.warp.real(from), t.warp.real(to)
+	}
 	for _, s := range t.silences {
 		if s.from <= to && from < s.to {
 			return t.event(number).draw

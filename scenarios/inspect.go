@@ -91,6 +91,9 @@ func (p *printer) workload(s *gen.Spec) {
 	p.orDefault(1, "start", s.Start == defaultStart, s.Start)
 	p.field(1, "duration", dur(s.Duration))
 	p.field(1, "rate", formatRate(s.Rate))
+	if load := formatLoad(s.Load); load != "" {
+		p.field(1, "load", load)
+	}
 	p.field(1, "key", names(s.Key))
 	p.open(1, "fields")
 	for _, fd := range s.Fields {
@@ -102,7 +105,7 @@ func (p *printer) workload(s *gen.Spec) {
 	p.open(1, "partitions")
 	p.orDefault(2, "count", s.Partitions == 1, s.Partitions)
 	p.orDefault(2, "by", s.PartitionBy == s.Key[0], quoted(s.PartitionBy))
-	p.orDefault(1, "transport", s.Transport == gen.Delay{}, formatDelay(s.Transport))
+	p.orDefault(1, "transport", s.Transport.IsZero(), formatDelay(s.Transport))
 	if len(s.Silent) > 0 {
 		p.open(1, "silent")
 	}
@@ -130,7 +133,7 @@ func (p *printer) duplicate(d gen.Duplicate, fields []gen.Field) {
 		p.field(3, "where", quoted(formatWhere(d.Where, fields)))
 	}
 	p.orDefault(3, "rate", d.Rate == 1, formatShare(d.Rate))
-	p.orDefault(3, "delay", d.Delay == gen.Delay{}, formatDelay(d.Delay))
+	p.orDefault(3, "delay", d.Delay.IsZero(), formatDelay(d.Delay))
 	p.orDefault(3, "new_id", !d.NewID, d.NewID)
 	p.orDefault(3, "restamp", !d.Restamp, d.Restamp)
 	if len(d.Change) > 0 {
@@ -205,41 +208,12 @@ func (p *printer) requirement(r Requirement) {
 
 func dur(t stream.Time) string { return stream.FormatDuration(t) }
 
-// kindOf writes what a field holds.
-func kindOf(fd gen.Field) string {
-	switch {
-	case fd.UUID:
-		return "{uuid: true}"
-	case fd.Int != nil:
-		return fmt.Sprintf("{int: [%d, %d]}", fd.Int[0], fd.Int[1])
-	case fd.Decimal != nil:
-		low, high := stream.FormatDecimal(fd.Decimal[0], 2), stream.FormatDecimal(fd.Decimal[1], 2)
-		return fmt.Sprintf("{decimal: [%s, %s]}", low, high)
-	}
-	return fmt.Sprintf("{faker: %s}", strconv.Quote(fd.Faker))
-}
-
 func formatWhere(w *gen.Where, fields []gen.Field) string {
 	scale := 0
 	if i := slices.Index(fieldNames(fields), w.Field); fields[i].Decimal != nil {
 		scale = 2
 	}
 	return fmt.Sprintf("%s %s %s", w.Field, w.Op, stream.FormatDecimal(w.Value, scale))
-}
-
-func formatDelay(d gen.Delay) string {
-	limit := ""
-	if d.Cap > 0 {
-		limit = ", cap: " + dur(d.Cap)
-	}
-	switch d.Kind {
-	case gen.Uniform:
-		return fmt.Sprintf("{uniform: [%s, %s]%s}", dur(d.Low), dur(d.High), limit)
-	case gen.Lognormal:
-		p1, p2 := strings.TrimSuffix(formatShare(d.P1), "%"), strings.TrimSuffix(formatShare(d.P2), "%")
-		return fmt.Sprintf("{lognormal: {p%s: %s, p%s: %s}%s}", p1, dur(d.Low), p2, dur(d.High), limit)
-	}
-	return dur(d.Low)
 }
 
 // plainText is text that YAML takes as it stands.

@@ -45,6 +45,31 @@ func TestInspectShipped(t *testing.T) {
 	}
 }
 
+// TestEventKinds loads a scenario with each ready-made kind of event, of which Inspect shows the fields.
+func TestEventKinds(t *testing.T) {
+	for kind, want := range map[string]string{
+		"order":   "{[{order_id 0 0} {customer_id 1 0} {product 1 0} {quantity 1 0} {price 2 2} {created_at 3 0}] [0] 5}",
+		"payment": "{[{payment_id 0 0} {account 1 0} {method 0 0} {amount 2 2} {sent_at 3 0} {paid_at 3 0}] [0] 5}",
+		"clickstream, event_time: {field: ts, log_append: true}": "{[{event_id 0 0} {user_id 1 0} {page 1 0} " +
+			"{action 0 0} {sent_at 3 0} {ts 3 0}] [0] 5}",
+		"sensor, key: sensor_id": "{[{sensor_id 1 0} {reading 1 0} {temperature 2 2} {battery 1 0} {measured_at 3 0}] [0] 4}",
+	} {
+		src := "scenario: x\nworkload: {duration: 1m, rate: 10/s, events: " + kind + "}\nstrategies: [ptf]\n"
+		s, err := scenarios.Load("x.yaml", []byte(src), nil)
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		if got := fmt.Sprint(s.Workload.Schema); got != want {
+			t.Errorf("%s has the columns %s, want %s", kind, got, want)
+		}
+		repeat(t, s)
+		if _, err := gen.New(*s.Workload.Spec, 1); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
 func TestInspectMarksDefaults(t *testing.T) {
 	s, err := scenarios.Load("x.yaml", []byte(base), nil)
 	if err != nil {
@@ -82,9 +107,16 @@ func drawScenario(t *rapid.T) string {
 	d.maybe("about: %q\n", rapid.StringMatching(`[ -~äß\n\t]{0,30}[a-z#:>"'-]`).Draw(t, "about"))
 	d.maybe("seed: %d\n", rapid.Uint64().Draw(t, "seed"))
 	d.add("workload:\n  duration: %s\n  rate: %s\n", d.span(60_000), d.rate())
+	d.maybe("  load: %s\n", d.pick("{steps: [{from: 0s, times: 2}, {from: 1h, times: 0.125}]}",
+		"{sine: {period: 24h, amplitude: 33.3%, peak: 14h}}", "{sine: {period: 1d, amplitude: 1}}",
+		"{burst: {every: 1h, for: 5m, times: 7.5}}"))
 	d.maybe("  start: 2026-0%d-01T00:00Z\n", d.int(1, 9))
 	d.add("  fields:\n    id: {uuid: true}\n    n: {int: [%d, %d]}\n", d.int(-9, 0), d.int(0, 9_000))
 	d.add("    p: {decimal: [%d.%02d, 100.5]}\n    who: {faker: \"{firstname} #\"}\n", d.int(0, 99), d.int(0, 99))
+	d.maybe("    seq: {sequence: %d, nulls: %s}\n", d.int(-9, 9), d.pick("5%", "0", "1", "0.123"))
+	d.maybe("    rank: {zipf: {n: %d%s}}\n", d.int(1, 1_000_000), d.pick("", ", s: 1.2", ", s: 0"))
+	d.maybe("    color: {choice: %s}\n", d.pick("[red]", `[red, "null", "a: b"]`, "{red: 60%, green: 40%, \"b: 1\": 0.1}"))
+	d.maybe("    fill: {text: %d}\n    sent_at: {timestamp: %s}\n", d.int(1, 65536), d.pick("sent", "created"))
 	d.add("  key: %s\n", d.pick("id", "[id]", "[id, n]"))
 	d.add("  event_time: {field: %s, log_append: %s}\n", d.pick("ts", "created_at", `"null"`), d.pick("true", "false"))
 	d.maybe("  partitions: {count: %d%s}\n", d.int(3, 65535), d.pick("", ", by: id", ", by: n"))
@@ -147,5 +179,10 @@ func (d *drawer) delay() string {
 	return d.pick(a,
 		fmt.Sprintf("{uniform: [%s, %s]%s}", a, b, limit),
 		fmt.Sprintf("{lognormal: {p%d: %s, p%d.%d: %s}%s}", d.int(1, 49), a, d.int(50, 98), d.int(0, 9999), b, limit),
+		fmt.Sprintf("{exponential: {mean: %s}%s}", a, limit),
+		fmt.Sprintf("{pareto: {min: %s, %s}, cap: 9d}", a, d.pick("p99.9: "+b, "alpha: 1.25")),
+		fmt.Sprintf("{mixture: [{share: 99.7%%, delay: %s}, {share: 0.003, delay: {uniform: [%s, %s]}}]%s}", a, a, b, limit),
+		fmt.Sprintf("{step: {at: %s%s}}", b, d.pick("", ", then: 5s", ", then: {exponential: {mean: 1m}}")),
+		fmt.Sprintf("{quantiles: {%sp99.9: %s, p5: %s, max: 1d}%s}", d.pick("", "min: 1ms, "), b, a, limit),
 	)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -146,6 +147,30 @@ var broken = []struct {
 	{name: "exactly-once without checkpoints", edits: []string{"interval: 10s, ", ""}},
 	{name: "mini-batch", edits: []string{
 		"  sink: retract", "  mini_batch: {latency: 0s}\n  catch_up_rate: 5\n  skew: 0",
+	}},
+	{name: "load", edits: []string{"rate: 10/s", "rate: 10/s\n  load: {steps: [{from: 1h, times: 0}, {from: x}]}"}},
+	{name: "load of two forms", edits: []string{"rate: 10/s", "rate: 10/s\n  load: {sine: {period: 1ms, amplitude: 0%, " +
+		"peak: 1h}, burst: {every: 1h, for: 1h, times: 10000}}"}},
+	{name: "fields", edits: []string{
+		"price:    {decimal: [2.00, 500.00]}", "price:    {decimal: [2.00, 500.00], nulls: 101%}\n" +
+			"    a: {sequence: x}\n    b: {zipf: {s: -1}}\n    c: {choice: {red: 1, green: few}}\n    d: {text: 0}\n" +
+			"    e: {timestamp: now}\n    f: {nulls: 5%}\n    g: {zipf: {n: 0, s: 11}}\n    h: {choice: {red: 0}}\n" +
+			"    i: {choice: {}}\n    j: {choice: red}",
+		"key: order_id", "key: i", "{field: created_at}", "{field: j}",
+	}},
+	{name: "unknown kind of event", whole: "scenario: x\nworkload: {duration: 1h, rate: 1/s, events: orders}\n" +
+		"strategies: [ptf, nontime: {order_by: price asc}]\n"},
+	{name: "kind of event", whole: "scenario: x\nworkload: {duration: 1h, rate: 1/s, events: order, key: id}\n" +
+		"strategies: [ptf, nontime: {order_by: prices asc}]\n"},
+	{name: "delays", edits: []string{
+		"{lognormal: {p50: 40ms, p99.9: 8s}, cap: 5m}", "{pareto: {min: 1s, q99: 5s}, exponential: {mean: 0s}}",
+		"delay: 0s", "delay: {mixture: [{share: 50%, delay: {step: {then: 5}}}, {share: 0%}]}",
+		"{uniform: [2h, 3h]}", "{quantiles: {p90: 3h, p50: 4h, p100: 5h}}",
+	}},
+	{name: "delays, one form each", edits: []string{
+		"{lognormal: {p50: 40ms, p99.9: 8s}, cap: 5m}", "{pareto: {min: 1s, p99: 5s, alpha: 1}}",
+		"delay: 0s", "delay: {mixture: [{share: 50%, delay: 1s}, {share: 40%, delay: {uniform: [1s, 2s]}}]}",
+		"{uniform: [2h, 3h]}", "{cap: 3h}",
 	}},
 	{name: "strategy parameters", edits: []string{
 		"tumble-agg: {size: 1m}", "tumble-agg: {sise: 1m, phases: three}",
@@ -303,8 +328,38 @@ func TestLoad(t *testing.T) {
 		{"class required", string(s.Require[4].Class), "time-bounded"},
 		{"causes", s.Require[5].Bound, "interleaving, catch-up"},
 	} {
-		if check.got != check.want {
+		if !reflect.DeepEqual(check.got, check.want) {
 			t.Errorf("%s is %v, want %v", check.what, check.got, check.want)
+		}
+	}
+}
+
+// TestDelays reads every form of a delay.
+func TestDelays(t *testing.T) {
+	for text, want := range map[string]gen.Delay{
+		"5s":                                       {Low: 5000},
+		"{uniform: [1s, 2s]}":                      {Kind: gen.Uniform, Low: 1000, High: 2000},
+		"{exponential: {mean: 5s}}":                {Kind: gen.Exponential, Low: 5000},
+		"{lognormal: {p99: 9s, p50: 1s}}":          {Kind: gen.Lognormal, Low: 1000, High: 9000, P1: 0.5, P2: 0.99},
+		"{pareto: {min: 1s, p99: 1m}}":             {Kind: gen.Pareto, Low: 1000, High: 60_000, P2: 0.99},
+		"{pareto: {min: 1s, alpha: 1.5}, cap: 1h}": {Kind: gen.Pareto, Low: 1000, Alpha: 1.5, Cap: 3_600_000},
+		"{mixture: [{share: 90%, delay: 2m}, {share: 10%, delay: {uniform: [1h, 9h]}}]}": {
+			Kind: gen.Mixture, Mixture: []gen.Part{
+				{Share: 0.9, Delay: gen.Delay{Low: 120_000}},
+				{Share: 0.1, Delay: gen.Delay{Kind: gen.Uniform, Low: 3_600_000, High: 9 * 3_600_000}},
+			},
+		},
+		"{step: {at: 24h}}":           {Kind: gen.Step, Low: 86_400_000},
+		"{step: {at: 24h, then: 1s}}": {Kind: gen.Step, Low: 86_400_000, Then: &gen.Delay{Low: 1000}},
+		"{quantiles: {max: 1h, p50: 4s, min: 1s}}": {Kind: gen.Empirical, Quantiles: []gen.Quantile{
+			{P: 0, At: 1000}, {P: 0.5, At: 4000}, {P: 1, At: 3_600_000}}},
+	} {
+		src := strings.Replace(base, "{lognormal: {p50: 40ms, p99.9: 8s}, cap: 5m}", text, 1)
+		s, err := scenarios.Load("x.yaml", []byte(src), nil)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if got := s.Workload.Spec.Transport; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is %+v, want %+v", text, got, want)
 		}
 	}
 }

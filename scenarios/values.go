@@ -98,6 +98,15 @@ func decimal(s, exponent string) (float64, error) {
 	return strconv.ParseFloat(strings.ReplaceAll(s, "_", "")+exponent, 64)
 }
 
+// number reads a number of at least 0.
+func number(s string) (float64, error) {
+	v, err := decimal(s, "")
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a number such as 1.5", s)
+	}
+	return v, nil
+}
+
 func formatNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // rate reads a number of rows per time, such as 10/s, and returns it per second.
@@ -182,10 +191,10 @@ func where(fields []gen.Field) func(string) (*gen.Where, error) {
 		}
 		w := &gen.Where{Field: words[0], Op: words[1]}
 		var err error
-		switch {
-		case fields[i].Int != nil:
+		switch fields[i].Column().Type {
+		case stream.Int:
 			w.Value, err = integer(words[2])
-		case fields[i].Decimal != nil:
+		case stream.Decimal:
 			w.Value, err = hundredths(words[2])
 		default:
 			err = fmt.Errorf("%s is not a number that could be compared", words[0])

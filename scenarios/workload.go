@@ -21,13 +21,19 @@ func (l *loader) workload(n *yml.Node) {
 	}
 	spec := &gen.Spec{Start: defaultStart, Partitions: 1}
 	l.scenario.Workload.Spec = spec
+	needs := yml.Must
+	if n.Get("events") != nil {
+		needs = yml.May
+	}
 	l.Object(n,
 		yml.May("start", yml.Value(l.Reader, &spec.Start, moment)),
 		yml.Must("duration", yml.Value(l.Reader, &spec.Duration, positive)),
 		yml.Must("rate", yml.Value(l.Reader, &spec.Rate, rate)),
-		yml.Must("fields", l.columns(&spec.Fields)),
-		yml.Must("key", l.columnNames(&spec.Key, &spec.Fields)),
-		yml.Must("event_time", l.eventTime(&spec.EventTime)),
+		yml.May("load", l.rateOverTime(&spec.Load)),
+		yml.May("events", l.events(spec)),
+		needs("fields", l.columns(&spec.Fields)),
+		needs("key", func(n *yml.Node) { spec.Key = nil; l.columnNames(&spec.Key, &spec.Fields)(n) }),
+		needs("event_time", l.eventTime(&spec.EventTime)),
 		yml.May("partitions", l.partitions(spec)),
 		yml.May("transport", l.delay(&spec.Transport)),
 		yml.May("silent", l.silences(&spec.Silent)),
@@ -37,7 +43,7 @@ func (l *loader) workload(n *yml.Node) {
 	if spec.PartitionBy == "" && len(spec.Key) > 0 {
 		spec.PartitionBy = spec.Key[0]
 	}
-	if events := spec.Rate * float64(spec.Duration) / 1000; events >= stream.MaxEvents {
+	if events := spec.Rate * float64(spec.Duration) / 1000; events >= stream.MaxEvents && n.Get("load") == nil {
 		l.Add(n.Get("rate").At, "%s for %s makes %.1f billion events; there can be %.1f billion", n.Get("rate").Text,
 			n.Get("duration").Text, events/1e9, float64(stream.MaxEvents)/1e9)
 	}
@@ -45,58 +51,21 @@ func (l *loader) workload(n *yml.Node) {
 		l.blame(n, n, "", spec.Validate())
 	}
 	l.scenario.Workload.Schema = schemaOf(spec)
-	l.columnsKnown = l.sound(n, "fields") && l.sound(n, "event_time")
+	known := func(part string) bool { return l.sound(n, part) || n.Get(part) == nil && l.sound(n, "events") }
+	l.columnsKnown = known("fields") && known("event_time")
 }
 
 // schemaOf lists the columns of a generated workload: the fields, then the event time.
 func schemaOf(spec *gen.Spec) stream.Schema {
 	s := stream.Schema{Event: len(spec.Fields)}
 	for _, fd := range spec.Fields {
-		c := stream.Column{Name: fd.Name}
-		switch {
-		case fd.Int != nil:
-			c.Type = stream.Int
-		case fd.Decimal != nil:
-			c.Type, c.Scale = stream.Decimal, 2
-		}
-		s.Columns = append(s.Columns, c)
+		s.Columns = append(s.Columns, fd.Column())
 	}
 	s.Columns = append(s.Columns, stream.Column{Name: spec.EventTime.Field, Type: stream.Timestamp})
 	for _, name := range spec.Key {
 		s.Key = append(s.Key, s.Index(name))
 	}
 	return s
-}
-
-// columns reads the fields of the rows.
-func (l *loader) columns(to *[]gen.Field) func(*yml.Node) {
-	return func(n *yml.Node) {
-		if l.Is(n, yml.Mapping) && len(n.Items) == 0 {
-			l.Add(n.At, "%s needs at least one column", n.Name)
-		}
-		for _, v := range n.Items {
-			fd := gen.Field{Name: v.Name}
-			if _, err := column(v.Name); err != nil {
-				l.Add(v.NameAt, "%v", err)
-			}
-			before := l.Faults()
-			l.Object(v,
-				yml.May("uuid", yml.Bare(l.Reader, &fd.UUID, yml.Boolean)),
-				yml.May("int", func(n *yml.Node) { fd.Int = new([2]int64); yml.Bounds(l.Reader, fd.Int, integer)(n) }),
-				yml.May("decimal", func(n *yml.Node) {
-					fd.Decimal = new([2]int64)
-					yml.Bounds(l.Reader, fd.Decimal, hundredths)(n)
-				}),
-				yml.May("faker", yml.Value(l.Reader, &fd.Faker, yml.NonEmpty)),
-			)
-			none := len(v.Items) == 1 && v.Items[0].Name == "uuid" && !fd.UUID
-			if l.Faults() == before && v.Kind == yml.Mapping && (len(v.Items) != 1 || none) {
-				l.Add(v.NameAt, "column %s must be one of {uuid: true}, {int: [1, 9]}, {decimal: [0.50, 9.99]} and "+
-					"{faker: \"{firstname}\"}", v.Name)
-			}
-			*to = append(*to, fd)
-		}
-	}
 }
 
 // columnNames reads names of fields, which stand in another part of the file.
@@ -116,8 +85,12 @@ func (l *loader) columnOf(fields *[]gen.Field) func(string) (string, error) {
 
 func (l *loader) eventTime(to *gen.EventTime) func(*yml.Node) {
 	return func(n *yml.Node) {
+		needs := yml.Must
+		if to.Field != "" {
+			needs = yml.May // a ready-made kind of event has one
+		}
 		l.Object(n,
-			yml.Must("field", yml.Value(l.Reader, &to.Field, column)),
+			needs("field", yml.Value(l.Reader, &to.Field, column)),
 			yml.May("log_append", yml.Bare(l.Reader, &to.LogAppend, yml.Boolean)),
 		)
 	}
@@ -190,64 +163,6 @@ func (l *loader) where(to **gen.Where, fields []gen.Field) func(*yml.Node) {
 		return func(*yml.Node) {} // that there are none is reported elsewhere
 	}
 	return yml.Value(l.Reader, to, where(fields))
-}
-
-// delay reads a span, or a distribution of spans.
-func (l *loader) delay(to *gen.Delay) func(*yml.Node) {
-	return func(n *yml.Node) {
-		if n.Kind != yml.Mapping && n.Kind != yml.Broken {
-			yml.Value(l.Reader, &to.Low, span)(n)
-			return
-		}
-		l.Object(n,
-			yml.May("uniform", func(n *yml.Node) {
-				var b [2]stream.Time
-				yml.Bounds(l.Reader, &b, span)(n)
-				to.Kind, to.Low, to.High = gen.Uniform, b[0], b[1]
-			}),
-			yml.May("lognormal", l.lognormal(to)),
-			yml.May("cap", yml.Value(l.Reader, &to.Cap, positive)),
-		)
-		if n.Kind == yml.Mapping && (n.Get("uniform") == nil) == (n.Get("lognormal") == nil) {
-			l.Add(n.At, "%s must be a duration, {uniform: [2h, 3h]} or {lognormal: {p50: 2s, p99.9: 40m}, cap: 3h}", n.Name)
-		}
-	}
-}
-
-// quantileName is the name of a quantile in percent.
-var quantileName = regexp.MustCompile(`^p([0-9]{1,2}(\.[0-9]{1,6})?)$`)
-
-// lognormal reads two quantiles, in any order.
-func (l *loader) lognormal(to *gen.Delay) func(*yml.Node) {
-	return func(n *yml.Node) {
-		to.Kind = gen.Lognormal
-		if !l.Is(n, yml.Mapping) {
-			return
-		}
-		if len(n.Items) != 2 {
-			l.Add(n.At, "lognormal needs two quantiles, such as {p50: 2s, p99.9: 40m}")
-			return
-		}
-		var p [2]float64
-		var at [2]stream.Time
-		before := l.Faults()
-		for i, v := range n.Items {
-			percent := quantileName.FindStringSubmatch(v.Name)
-			if percent == nil || strings.Trim(percent[1], "0.") == "" {
-				l.Add(v.NameAt, "%q is not a quantile: write one like p50 or p99.9", v.Name)
-				continue
-			}
-			p[i], _ = share(percent[1] + "%")
-			yml.Value(l.Reader, &at[i], positive)(v)
-		}
-		if p[0] > p[1] {
-			p[0], p[1], at[0], at[1] = p[1], p[0], at[1], at[0]
-		}
-		if l.Faults() == before && (p[0] == p[1] || at[0] >= at[1]) {
-			l.Add(n.At, "the higher quantile must be the longer span")
-		}
-		to.P1, to.P2, to.Low, to.High = p[0], p[1], at[0], at[1]
-	}
 }
 
 // trace reads a workload that is a file.

@@ -1,0 +1,192 @@
+package gen
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/brianvoe/gofakeit/v7"
+
+	"deduplab/stream"
+)
+
+// Field is one column. Exactly one of the kinds is set; the event-time column is declared by EventTime alone and
+// stands after the fields.
+type Field struct {
+	Name string
+
+	UUID     bool      // a version 4 UUID
+	Int      *[2]int64 // uniform in [low, high]
+	Decimal  *[2]int64 // uniform in [low, high], in hundredths: DECIMAL(10, 2)
+	Faker    string    // a gofakeit template such as "{firstname} {lastname}", made only when somebody reads it
+	Sequence *int64    // the value of the first event; each event has one more than the event before it
+	Zipf     *Zipf     // a rank from 1 on, low ones being the most frequent
+	Choice   []Choice  // one of these texts
+	Text     int       // that many random letters, which fill a row up to a size
+	Stamp    Stamp     // a moment that is not the event time
+
+	// Null is the share of events in whose rows the field is NULL.
+	Null float64
+}
+
+// Zipf is a distribution over the ranks 1 to N: rank r is as frequent as 1/r^S.
+type Zipf struct {
+	N int64   // at most 2^40
+	S float64 // from 0, where all ranks are equally frequent, to 10
+}
+
+// Choice is a text and how often it is taken: weights add up to anything.
+type Choice struct {
+	Text   string
+	Weight float64
+}
+
+// Stamp is a moment in the life of a row.
+type Stamp string
+
+// The moments that a field can hold.
+const (
+	Created Stamp = "created" // of the original
+	Sent    Stamp = "sent"    // of the row itself, so that a copy differs from its original
+)
+
+// Column describes the field as a column.
+func (f Field) Column() stream.Column {
+	switch {
+	case f.Int != nil, f.Sequence != nil, f.Zipf != nil:
+		return stream.Column{Name: f.Name, Type: stream.Int}
+	case f.Decimal != nil:
+		return stream.Column{Name: f.Name, Type: stream.Decimal, Scale: 2}
+	case f.Stamp != "":
+		return stream.Column{Name: f.Name, Type: stream.Timestamp}
+	}
+	return stream.Column{Name: f.Name, Type: stream.String}
+}
+
+// drawn reports whether the field has a value for each event by chance, so that a copy can draw another one.
+func (f Field) drawn() bool { return f.Sequence == nil && f.Stamp == "" }
+
+// unique reports whether no two events have the same value.
+func (f Field) unique() bool { return f.Null == 0 && (f.UUID || f.Sequence != nil) }
+
+// numeric reports whether the field can be compared with a constant.
+func (f Field) numeric() bool {
+	t := f.Column().Type
+	return t == stream.Int || t == stream.Decimal
+}
+
+func (c *checker) fields() {
+	s := c.spec
+	seen := map[string]bool{s.EventTime.Field: true}
+	for i, f := range s.Fields {
+		name := fmt.Sprintf("fields[%d] %q", i, f.Name)
+		switch {
+		case f.Name == "":
+			c.fault("fields[%d]: the field has no name", i)
+		case f.Name == s.EventTime.Field:
+			c.fault("%s: this is the event-time column, which is declared by event_time alone", name)
+		case seen[f.Name]:
+			c.fault("%s: the name stands twice", name)
+		}
+		seen[f.Name] = true
+		c.kind(name, f)
+	}
+	if len(s.Key) == 0 {
+		c.fault("key: needs at least one field (there are: %s)", c.fieldNames())
+	}
+	for i, key := range s.Key {
+		switch f, ok := c.field(key); {
+		case !ok:
+			c.fault("key: there is no field %q (there are: %s)", key, c.fieldNames())
+		case slices.Contains(s.Key[:i], key):
+			c.fault("key: field %q stands twice", key)
+		case f.Stamp != "":
+			c.fault("key: field %q is a moment, of which a key cannot be made", key)
+		}
+	}
+}
+
+// kind checks what a field holds.
+func (c *checker) kind(name string, f Field) {
+	kinds := 0
+	for _, set := range []bool{
+		f.UUID, f.Int != nil, f.Decimal != nil, f.Faker != "", f.Sequence != nil, f.Zipf != nil, f.Choice != nil,
+		f.Text != 0, f.Stamp != "",
+	} {
+		if set {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		c.fault("%s: needs exactly one of uuid, int, decimal, faker, sequence, zipf, choice, text and timestamp, has %d",
+			name, kinds)
+	}
+	for _, bounds := range []*[2]int64{f.Int, f.Decimal} {
+		if bounds == nil {
+			continue
+		}
+		if bounds[1] < bounds[0] {
+			c.fault("%s: the upper bound %d lies below the lower bound %d", name, bounds[1], bounds[0])
+		} else if bounds[1]-bounds[0] < 0 {
+			c.fault("%s: the bounds lie further apart than 2^63", name)
+		}
+	}
+	if f.Faker != "" {
+		c.faker(name, f.Faker)
+	}
+	if f.Sequence != nil && *f.Sequence > math.MaxInt64-stream.MaxEvents {
+		c.fault("%s: the sequence begins at %d, too near to the largest number", name, *f.Sequence)
+	}
+	if z := f.Zipf; z != nil && (z.N < 1 || z.N > maxRanks) {
+		c.fault("%s: the %d ranks of zipf must be from 1 to 2^40", name, z.N)
+	}
+	if z := f.Zipf; z != nil && !(z.S >= 0 && z.S <= 10) {
+		c.fault("%s: the exponent %v of zipf must be from 0 to 10", name, z.S)
+	}
+	for _, choice := range f.Choice {
+		if !(choice.Weight > 0 && choice.Weight <= 1e9) {
+			c.fault("%s: the weight %v of %q must be above 0 and at most 1e9", name, choice.Weight, choice.Text)
+		}
+	}
+	if f.Text < 0 || f.Text > maxText {
+		c.fault("%s: a text of %d letters must have from 1 to %d", name, f.Text, maxText)
+	}
+	if f.Stamp != "" && f.Stamp != Created && f.Stamp != Sent {
+		c.fault("%s: there is no moment %q (there are: %s, %s)", name, f.Stamp, Created, Sent)
+	}
+	if !(f.Null >= 0 && f.Null <= 1) {
+		c.fault("%s: the share %v of NULL must be from 0 to 1", name, f.Null)
+	}
+}
+
+// maxRanks and maxText bound a zipf and a text field.
+const (
+	maxRanks = 1 << 40
+	maxText  = 1 << 16
+)
+
+// wallClock lists the functions of gofakeit whose result depends on today's date.
+var wallClock = []string{"date", "pastdate", "futuredate", "daterange", "year", "creditcard", "creditcardexp"}
+
+// faker checks the functions of a template, of which gofakeit would leave unknown ones as they are.
+func (c *checker) faker(name, template string) {
+	for _, part := range strings.Split(template, "{")[1:] {
+		call, _, closed := strings.Cut(part, "}")
+		function, _, _ := strings.Cut(call, ":")
+		switch {
+		case !closed:
+			c.fault("%s: faker template %q has a { without a }", name, template)
+			return
+		case gofakeit.GetFuncLookup(function) == nil:
+			c.fault("%s: gofakeit has no function {%s}", name, function)
+			return
+		case slices.Contains(wallClock, strings.ToLower(function)):
+			c.fault("%s: gofakeit's {%s} depends on today's date, so runs would differ", name, function)
+			return
+		}
+	}
+	if _, err := fake(template, 1); err != nil {
+		c.fault("%s: faker template %q: %w", name, template, err)
+	}
+}
