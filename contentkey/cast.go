@@ -50,7 +50,8 @@ func ParseType(s string) (Type, error) {
 		scale, _ := strconv.Atoi(m[1])
 		return Decimal(scale), nil
 	}
-	return Type{}, fmt.Errorf("there is no type %q (there are: string, bigint, double, decimal(20,4), timestamp, boolean)", s)
+	return Type{}, fmt.Errorf("there is no type %q (there are: string, bigint, double, decimal(20,4), timestamp, boolean)",
+		s)
 }
 
 // Cast is the text that Spark's cast to string makes of a value of the type: numbers as Java writes them, decimals with

@@ -114,7 +114,7 @@ func Traps(row Row, session *time.Location) []Difference {
 				}
 			}
 		case f.Type == Double:
-			add(f, "is a double: 1 and 1.0 are one number, but a bigint column writes 1 and this one 1.0; 0.0 and -0.0 differ")
+			add(f, "is a double: where a bigint column writes 1 this one writes 1.0, another key; 0.0 and -0.0 differ")
 		}
 	}
 	return all

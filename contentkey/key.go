@@ -2,8 +2,8 @@
 //
 //	sha2(concat_ws('\u001f', coalesce(cast(a as string), '\u0000'), coalesce(cast(b as string), '\u0000'), ...), 256)
 //
-// The fields stand in a fixed order; each is cast to text, NULL becomes the sentinel U+0000, the parts are joined by the
-// unit separator U+001F, and the UTF-8 bytes are hashed with SHA-256. So ('ab', 'c') and ('a', 'bc') differ, and so do
+// The fields stand in a fixed order; each is cast to text, NULL becomes the sentinel U+0000, the parts are joined by
+// the unit separator U+001F, and the UTF-8 bytes are hashed with SHA-256. So ('ab', 'c') and ('a', 'bc') differ, and so do
 // NULL and the empty string. What still goes wrong is what [Compare] explains.
 package contentkey
 
@@ -41,8 +41,8 @@ func Canonical(row []Value) string {
 // Sum is the content key: the SHA-256 of the canonical text in lower-case hexadecimal digits.
 func Sum(row []Value) string { return hash(Canonical(row)) }
 
-// SumWithoutSentinel is what comes out if coalesce is forgotten: concat_ws skips a NULL and its separator, so rows merge
-// that differ only in which field is NULL.
+// SumWithoutSentinel is what comes out if coalesce is forgotten: concat_ws skips a NULL and its separator, so rows
+// merge that differ only in which field is NULL.
 func SumWithoutSentinel(row []Value) string {
 	var parts []string
 	for _, v := range row {

@@ -21,8 +21,8 @@ func newKey() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "key FIELD=VALUE ... [--other FIELD=VALUE ...]",
 		Short: "make the content key of a row, and show what two rows have in common",
-		Long: `key makes the deduplication key of a row from its content, byte for byte as a Spark job does: each field cast to
-text, NULL as U+0000 (shown ␀), joined by the unit separator U+001F (shown ␟), SHA-256. Fields stand in the order given.
+		Long: `key makes the deduplication key of a row from its content, byte for byte as a Spark job does: each field cast
+to text, NULL as U+0000 (shown ␀), joined by the unit separator U+001F (shown ␟), SHA-256. Fields stand in the order given.
 
   FIELD=VALUE        text
   FIELD:TYPE=VALUE   bigint, double, decimal(20,4), timestamp (as RFC 3339) or boolean
