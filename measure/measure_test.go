@@ -236,8 +236,8 @@ func TestFaults(t *testing.T) {
 		{`{"id":1,"p":0,"at":1}`, `f: --event-time: there is no column "ts" (there are: at, id, p)`},
 		{"id,ts,at,p\na,1,1,0\na,noon,1,0\na,1,,0\na,1,1,-1\na,1\n",
 			`f:3:ts: "noon" is not a time: neither a number nor RFC 3339` +
-			"\nf:4:at: a row needs an arrival\nf:5:p: \"-1\" is not a partition, a whole number from 0 to 65534" +
-			"\nf:6: 2 cells, but the header has 4"},
+				"\nf:4:at: a row needs an arrival\nf:5:p: \"-1\" is not a partition, a whole number from 0 to 65534" +
+				"\nf:6: 2 cells, but the header has 4"},
 		{"{]", "f:1: not a JSON object: invalid character ']' looking for beginning of object key string"},
 		{"id,ts,at,p\na,1,99999999999999999999,0\n", `f:2:at: "99999999999999999999" is too large for a time`},
 		{"id,ts,at,p\na,1,99999999999,0\n", "--arrival at: 99999999999 s is outside of the years 1824 to 2116"},
