@@ -41,7 +41,7 @@ func roundUp(at Span) stream.Time {
 }
 
 // forecasts tries the usual TTLs up to the first under which nothing leaks, those that were asked for, and none.
-func forecasts(t *trace, g groups, key KeyReport, trace Span, o Options) []Forecast {
+func forecasts(t *trace, ids []uint32, key KeyReport, trace Span, o Options) []Forecast {
 	arrivals := make([]int64, len(t.arrivals))
 	for row, at := range t.arrivals {
 		arrivals[row] = millis(at)
@@ -49,8 +49,8 @@ func forecasts(t *trace, g groups, key KeyReport, trace Span, o Options) []Forec
 	var all []Forecast
 	try := func(ttl stream.Time) (leaks bool) {
 		f := Forecast{TTL: ttl, AtLeast: trace > 0 && (ttl == 0 || Span(ttl)*millisecond >= (trace+1)/2)}
-		f.Create = outcome(arrivals, g, ttl, false)
-		f.Refresh = outcome(arrivals, g, ttl, true)
+		f.Create = outcome(arrivals, ids, key.Distinct, ttl, false)
+		f.Refresh = outcome(arrivals, ids, key.Distinct, ttl, true)
 		for _, x := range []*Outcome{&f.Create, &f.Refresh} {
 			if key.Copies > 0 {
 				x.LeakRate = float64(x.Leaked) / float64(key.Copies)
@@ -77,46 +77,34 @@ func forecasts(t *trace, g groups, key KeyReport, trace Span, o Options) []Forec
 	return all
 }
 
-// outcome runs one TTL over all keys; 0 is none.
-func outcome(arrivals []int64, g groups, ttl stream.Time, refresh bool) Outcome {
+// outcome runs one TTL over the rows in order of arrival; 0 is none.
+func outcome(arrivals []int64, ids []uint32, distinct int, ttl stream.Time, refresh bool) Outcome {
 	if ttl == 0 {
-		return Outcome{Keys: len(g.starts) - 1}
+		return Outcome{Keys: distinct}
 	}
+	const forgotten, never = -1, -2
+	// By key: the row from which its TTL runs. Rows run out in the order in which they come.
+	counted := slices.Repeat([]int{never}, distinct)
 	var out Outcome
-	var begins, ends []int64 // of what is remembered
-	for id := range len(g.starts) - 1 {
-		counted := int64(0) // the moment from which the TTL runs
-		for i, row := range g.of(id) {
-			at := arrivals[row]
-			switch {
-			case i == 0:
-				begins = append(begins, at)
-				counted = at
-			case at >= counted+int64(ttl):
-				out.Leaked++
-				ends = append(ends, counted+int64(ttl))
-				begins = append(begins, at)
-				counted = at
-			case refresh:
-				counted = at
+	held, oldest := 0, 0
+	for row, at := range arrivals {
+		for ; arrivals[oldest]+int64(ttl) <= at; oldest++ {
+			if id := ids[oldest]; counted[id] == oldest {
+				counted[id] = forgotten
+				held--
 			}
 		}
-		ends = append(ends, counted+int64(ttl))
-	}
-	out.Keys = peak(begins, ends)
-	return out
-}
-
-// peak is how many spans overlap at once; one that ends when another begins does not overlap with it.
-func peak(begins, ends []int64) int {
-	slices.Sort(begins)
-	slices.Sort(ends)
-	most, over := 0, 0
-	for i, at := range begins {
-		for ends[over] <= at {
-			over++
+		switch last := counted[ids[row]]; {
+		case last < 0:
+			if last == forgotten {
+				out.Leaked++
+			}
+			held++
+			counted[ids[row]] = row
+		case refresh:
+			counted[ids[row]] = row
 		}
-		most = max(most, i+1-over)
+		out.Keys = max(out.Keys, held)
 	}
-	return most
+	return out
 }

@@ -184,7 +184,7 @@ func measureKey(t *trace, k int, names []string, span Span, o Options) KeyReport
 	}
 	key.FromFirst, key.FromPrevious = newDelays(fromFirst, span), newDelays(fromPrevious, span)
 	key.PerID = perID(g, names)
-	key.Forecasts = forecasts(t, g, key, span, o)
+	key.Forecasts = forecasts(t, t.ids[k], key, span, o)
 	return key
 }
 

@@ -85,7 +85,7 @@ Exit codes: 0 fine, 1 a test failed, 2 the input is invalid, 4 interrupted, 70 i
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies(), newExplain(), newKey(), newMeasure())
+	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies(), newExplain(), newKey(), newMeasure(), newGen())
 	return root
 }
 
