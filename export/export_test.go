@@ -33,8 +33,11 @@ func spec() gen.Spec {
 	}
 }
 
+// workload is the first minutes of spec.
 func workload(t *testing.T) gen.Workload {
-	w, err := gen.New(spec(), 7)
+	s := spec()
+	s.Duration = 2 * 60 * 1000
+	w, err := gen.New(s, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +158,10 @@ func TestFaults(t *testing.T) {
 // TestExpected: what is expected is what comes, within five standard deviations.
 func TestExpected(t *testing.T) {
 	s := spec()
-	w := workload(t)
+	w, err := gen.New(s, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
 	counts := map[string]float64{}
 	var batch [64]stream.Row
 	for in := w.Stream(); ; {

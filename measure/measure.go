@@ -69,6 +69,9 @@ type KeyReport struct {
 	Forecasts    []Forecast `json:"forecasts"`
 	Losses       []Loss     `json:"losses"`
 	Advice       []Advice   `json:"advice"`
+
+	firsts    Span   // from the first row to the first row of the last key
+	transport Delays // from event time to arrival, of first rows
 }
 
 // Origin is the copies that came from one origin.
@@ -184,6 +187,7 @@ func measureKey(t *trace, k int, names []string, span Span, o Options) KeyReport
 	}
 	key.FromFirst, key.FromPrevious = newDelays(fromFirst, span), newDelays(fromPrevious, span)
 	key.PerID = perID(g, names)
+	key.calibrate(t, g, span)
 	key.Forecasts = forecasts(t, t.ids[k], key, span, o)
 	return key
 }

@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,6 +47,7 @@ ceil(p x n). What is half the trace or longer is marked >=: a trace that short c
 	flags.StringSliceVar(&o.delays, "watermark-delay", nil, "more watermark delays to predict")
 	flags.Int64Var(&o.bytes, "bytes-per-key", 100, "state a key takes, for the bytes predicted")
 	flags.StringVar(&o.onBadRow, "on-bad-row", "fail", "fail, or skip: skipped rows are counted and the first 20 shown")
+	flags.StringVar(&o.write, "write", "", "also write a scenario calibrated to the trace, with the first key")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
@@ -54,6 +58,7 @@ type measureOptions struct {
 	ttls, delays []string
 	bytes        int64
 	onBadRow     string
+	write        string
 	json         bool
 }
 
@@ -88,6 +93,11 @@ func (o *measureOptions) run(files []string, stdin io.Reader, stdout io.Writer) 
 	if err != nil {
 		return err
 	}
+	if o.write != "" {
+		if err := writeScenario(o.write, report); err != nil {
+			return fmt.Errorf("--write: %w", err)
+		}
+	}
 	if !o.json {
 		return report.Terminal(stdout)
 	}
@@ -98,6 +108,27 @@ func (o *measureOptions) run(files []string, stdin io.Reader, stdout io.Writer) 
 	_, err = stdout.Write(append(data, '\n'))
 	return err
 }
+
+// writeScenario writes a scenario that has the name of its file. It does not replace a file.
+func writeScenario(path string, report *measure.Report) error {
+	name := strings.ToLower(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+	name = strings.Trim(unslug.ReplaceAllString(name, "-"), "-")
+	if name == "" {
+		name = "trace"
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(report.Scenario(f, name), f.Close())
+	if err != nil {
+		_ = os.Remove(path)
+	}
+	return err
+}
+
+// unslug is what the name of a scenario cannot hold.
+var unslug = regexp.MustCompile("[^a-z0-9]+")
 
 func readTrace(reader *measure.Reader, file string, stdin io.Reader) error {
 	if file == "-" {
