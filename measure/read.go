@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // maxFaults bounds how many faults of a trace are listed.
@@ -80,17 +82,34 @@ const (
 	keyRole
 )
 
-// Read takes in one file: CSV with a header, or JSON lines, which begin with a brace; either may be compressed with
-// gzip. An empty cell, a missing name and null are NULL. The error joins the faults found so far, at most 20, each as
-// name:line: or name:line:column:. With bad rows skipped only what makes a whole file unreadable is an error.
+// Read takes in one file: Parquet, CSV with a header, or JSON lines, which begin with a brace; the latter two may be
+// compressed with gzip or zstd. An empty cell, a missing name and null are NULL. The error joins the faults found so far,
+// at most 20, each as name:line: or name:line:column:. With bad rows skipped only what makes a whole file unreadable is
+// an error.
 func (r *Reader) Read(name string, in io.Reader) error {
 	r.files = append(r.files, name)
 	buffered := bufio.NewReaderSize(in, 1<<16)
-	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+	switch magic, _ := buffered.Peek(4); {
+	case bytes.Equal(magic, parquetMagic):
+		if err := r.readParquet(name, in, buffered); err != nil {
+			return err
+		}
+		if !r.skip && len(r.faults) > 0 {
+			return r.fault()
+		}
+		return nil
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		unzipped, err := gzip.NewReader(buffered)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		buffered = bufio.NewReaderSize(unzipped, 1<<16)
+	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		unzipped, err := zstd.NewReader(buffered)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		defer unzipped.Close()
 		buffered = bufio.NewReaderSize(unzipped, 1<<16)
 	}
 	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {

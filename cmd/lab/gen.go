@@ -22,8 +22,8 @@ func newGen() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gen SCENARIO",
 		Short: "write a scenario's stream as a file, or show what it looks like",
-		Long: `gen writes the stream of a scenario in order of arrival, as JSON lines or CSV by the ending of the file, gzip if .gz
-follows; - writes JSON lines to the standard output. Each row has its columns, _arrival (milliseconds since 1970) and
+		Long: `gen writes the stream of a scenario in order of arrival, as JSON lines or CSV by the ending of the file, gzip if
+.gz follows; - writes JSON lines to the standard output. Each row has its columns, _arrival (milliseconds since 1970) and
 _partition; with --truth also _event, the logical event that it stands for, and _origin. The file is the same for the
 same scenario and seed, and can be read by lab measure and by a scenario's trace.`,
 		Example: `  lab gen scenarios/orders.yaml --dry-run

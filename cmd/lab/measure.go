@@ -21,9 +21,9 @@ func newMeasure() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "measure FILE...",
 		Short: "measure the duplicates of a trace, and what each TTL and watermark delay would cost",
-		Long: `measure reads a trace of a stream, CSV with a header or JSON lines, plain or gzip (- is the standard input), and
-says how many copies there are, how long after the first and after the previous one they come, how often one id is repeated,
-how disordered and idle the stream is, what each TTL would leak and hold and each watermark delay lose, and what it
+		Long: `measure reads a trace of a stream, Parquet, CSV with a header or JSON lines, the latter two plain, gzip or zstd
+(- is the standard input), and says how many copies there are, how long after the first and after the previous one they
+come, how often one id is repeated, how disordered and idle the stream is, what each TTL would leak and hold and each watermark delay lose, and what it
 recommends. Measure the raw stream, before anything has been deduplicated.
 
 Times are numbers (s, ms, us or ns since 1970; --unit) or RFC 3339. Percentiles are exact: the value at rank
