@@ -79,13 +79,19 @@ Exit codes: 0 fine, 1 a test failed, 2 the input is invalid, 4 interrupted, 70 i
 		Example: `  lab run scenarios/orders.yaml        run the article's experiment, write out/orders/report.html
   lab inspect scenarios/orders.yaml    the scenario with every default filled in
   lab strategies                       what there is to compare
+  lab measure events.jsonl.gz --key event_id --arrival ingest_ts
+                                       how many duplicates, how late, and the TTL they need
+  lab gen scenarios/orders.yaml --dry-run
+                                       ten rows of the stream and the rates to expect
+  lab key amount:bigint=1 --other amount:double=1
+                                       the content keys of two rows, and why they differ
   lab explain --sql query.sql          what a deduplication query becomes, and what it does
   lab test conformance/testdata/flink  hold the operators against recordings of the real engine
   lab test scenarios/semantics         run semantics tests, yours or the ones that the lab ships`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies(), newExplain())
+	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies(), newExplain(), newKey(), newMeasure(), newGen())
 	return root
 }
 

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"deduplab/measure"
+	"deduplab/stream"
+)
+
+func newMeasure() *cobra.Command {
+	var o measureOptions
+	cmd := &cobra.Command{
+		Use:   "measure FILE...",
+		Short: "measure the duplicates of a trace, and what each TTL and watermark delay would cost",
+		Long: `measure reads a trace of a stream, Parquet, CSV with a header or JSON lines, the latter two plain, gzip or zstd
+(- is the standard input), and says how many copies there are, how long after the first and after the previous one they
+come, how often one id is repeated, how disordered and idle the stream is, what each TTL would leak and hold and each
+watermark delay lose, and what it recommends. Measure the raw stream, before anything has been deduplicated.
+
+Times are numbers (s, ms, us or ns since 1970; --unit) or RFC 3339. Percentiles are exact: the value at rank
+ceil(p x n). What is half the trace or longer is marked >=: a trace that short cannot tell.`,
+		Example: `  lab measure events.jsonl.gz --key event_id --event-time ts --arrival ingest_ts
+  lab measure events.csv --key event_id --key account,amount,client_seq --arrival ingest_ts --origin producer
+  lab measure scenarios/data/radio-frames.csv.gz --key frame --arrival timestamp --ttl 100ms --json`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(args, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.keys, "key", nil, "column or columns (a,b) of a candidate key; may be given several times")
+	flags.StringVar(&o.columns.EventTime, "event-time", "", "column of the event time")
+	flags.StringVar(&o.columns.Arrival, "arrival", "", "column of the time of arrival (default: the event time)")
+	flags.StringVar(&o.columns.Partition, "partition", "", "column of the source partition, whole numbers from 0")
+	flags.StringVar(&o.columns.Origin, "origin", "", "column by which delays are told apart, such as producer or type")
+	flags.StringVar(&o.columns.Unit, "unit", "auto", "of times written as numbers: auto, s, ms, us, ns")
+	flags.StringSliceVar(&o.ttls, "ttl", nil, "more TTLs to predict, such as 40m,3d")
+	flags.StringSliceVar(&o.delays, "watermark-delay", nil, "more watermark delays to predict")
+	flags.Int64Var(&o.bytes, "bytes-per-key", 100, "state a key takes, for the bytes predicted")
+	flags.StringVar(&o.onBadRow, "on-bad-row", "fail", "fail, or skip: skipped rows are counted and the first 20 shown")
+	flags.StringVar(&o.write, "write", "", "also write a scenario calibrated to the trace, with the first key")
+	flags.BoolVar(&o.json, "json", false, "print JSON")
+	return cmd
+}
+
+type measureOptions struct {
+	columns      measure.Columns
+	keys         []string
+	ttls, delays []string
+	bytes        int64
+	onBadRow     string
+	write        string
+	json         bool
+}
+
+func (o *measureOptions) run(files []string, stdin io.Reader, stdout io.Writer) error {
+	options := measure.Options{BytesPerKey: o.bytes}
+	var err error
+	if options.TTLs, err = durations("--ttl", o.ttls); err != nil {
+		return err
+	}
+	if options.Delays, err = durations("--watermark-delay", o.delays); err != nil {
+		return err
+	}
+	if o.onBadRow != "fail" && o.onBadRow != "skip" {
+		return fmt.Errorf("--on-bad-row: %q is neither fail nor skip", o.onBadRow)
+	}
+	if o.bytes <= 0 {
+		return fmt.Errorf("--bytes-per-key: %d must be more than 0", o.bytes)
+	}
+	for _, key := range o.keys {
+		o.columns.Keys = append(o.columns.Keys, strings.Split(key, ","))
+	}
+	reader, err := measure.NewReader(o.columns, o.onBadRow == "skip")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := readTrace(reader, file, stdin); err != nil {
+			return err
+		}
+	}
+	report, err := reader.Report(options)
+	if err != nil {
+		return err
+	}
+	if o.write != "" {
+		if err := writeScenario(o.write, report); err != nil {
+			return fmt.Errorf("--write: %w", err)
+		}
+	}
+	if !o.json {
+		return report.Terminal(stdout)
+	}
+	data, err := json.MarshalIndent(report, "", " ")
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(append(data, '\n'))
+	return err
+}
+
+// writeScenario writes a scenario that has the name of its file. It does not replace a file.
+func writeScenario(path string, report *measure.Report) error {
+	name := strings.ToLower(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+	name = strings.Trim(unslug.ReplaceAllString(name, "-"), "-")
+	if name == "" {
+		name = "trace"
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(report.Scenario(f, name), f.Close())
+	if err != nil {
+		_ = os.Remove(path)
+	}
+	return err
+}
+
+// unslug is what the name of a scenario cannot hold.
+var unslug = regexp.MustCompile("[^a-z0-9]+")
+
+func readTrace(reader *measure.Reader, file string, stdin io.Reader) error {
+	if file == "-" {
+		return reader.Read("stdin", stdin)
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return reader.Read(file, in)
+}
+
+func durations(flag string, texts []string) ([]stream.Time, error) {
+	var all []stream.Time
+	for _, text := range texts {
+		d, err := stream.ParseDuration(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}

@@ -1,0 +1,188 @@
+package export_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"deduplab/export"
+	"deduplab/gen"
+	"deduplab/stream"
+)
+
+func spec() gen.Spec {
+	return gen.Spec{
+		Start: 1767225600000, Duration: 30 * 60 * 1000, Rate: 20, Partitions: 2,
+		Fields: []gen.Field{{Name: "id", UUID: true}, {Name: "n", Int: &[2]int64{1, 10}},
+			{Name: "price", Decimal: &[2]int64{-50, 149}}, {Name: "who", Faker: `{firstname} "x", {lastname}`}},
+		Key: []string{"id"}, EventTime: gen.EventTime{Field: "at"},
+		Transport: gen.Delay{Kind: gen.Uniform, Low: 0, High: 3000},
+		Silent:    []gen.Silence{{Partition: 1, From: 20 * 60 * 1000, For: 60 * 60 * 1000}},
+		Duplicates: []gen.Duplicate{
+			{Origin: "cheap", Rate: 0.5, Where: &gen.Where{Field: "price", Op: "<", Value: 50}},
+			{Origin: "first", Rate: 1, Where: &gen.Where{Field: "n", Op: "==", Value: 1}},
+			{Origin: "most", Rate: 0.1, Where: &gen.Where{Field: "n", Op: ">=", Value: 3}},
+			{Origin: "retry", Rate: 0.2, NewID: true, Delay: gen.Delay{Low: 5000}},
+		},
+	}
+}
+
+// workload is the first minutes of spec.
+func workload(t *testing.T) gen.Workload {
+	s := spec()
+	s.Duration = 2 * 60 * 1000
+	w, err := gen.New(s, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func write(t *testing.T, w gen.Workload, o export.Options) string {
+	var b bytes.Buffer
+	n, err := export.Write(context.Background(), &b, w, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Count(b.String(), "\n")
+	if o.Format == export.CSV {
+		lines--
+	}
+	if n != lines {
+		t.Fatalf("%d rows said, %d written", n, lines)
+	}
+	return b.String()
+}
+
+// TestReadBack: both formats hold the rows as they were delivered, the truth too.
+func TestReadBack(t *testing.T) {
+	w := workload(t)
+	columns := gen.TraceColumns{Key: []string{"id"}, EventTime: "at", Arrival: export.Arrival, Partition: export.Partition}
+	for _, format := range []export.Format{export.JSONLines, export.CSV} {
+		text := write(t, w, export.Options{Format: format, Truth: true})
+		back, err := gen.ReadTrace("f", strings.NewReader(text), gen.TraceSpec{Columns: columns})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, out := w.Stream(), back.Stream()
+		var a, b [1]stream.Row
+		for n := 0; ; n++ {
+			got, _ := out.Next(b[:])
+			if want, _ := in.Next(a[:]); want != got {
+				t.Fatalf("%d rows come back", n)
+			}
+			if got == 0 {
+				break
+			}
+			if a[0].Arrival != b[0].Arrival || a[0].Event != b[0].Event || a[0].Partition != b[0].Partition {
+				t.Fatalf("row %d: %+v, want %+v", n, b[0], a[0])
+			}
+			record := back.Record(b[0].Tag)
+			want := append(w.Record(a[0].Tag), stream.Value{Int: int64(a[0].Arrival)},
+				stream.Value{Int: int64(a[0].Partition)}, stream.Value{Int: int64(a[0].Tag.Event())},
+				stream.Value{Text: w.Origins()[a[0].Tag.Origin()]})
+			if fmt.Sprint(record) != fmt.Sprint(want) {
+				t.Fatalf("row %d: %v, want %v", n, record, want)
+			}
+		}
+	}
+}
+
+// TestWellFormed: other readers than our own take the files.
+func TestWellFormed(t *testing.T) {
+	w := workload(t)
+	for line := range strings.Lines(write(t, w, export.Options{Limit: 50})) {
+		var row map[string]any
+		if err := json.Unmarshal([]byte(line), &row); err != nil || len(row) != 7 {
+			t.Fatalf("%s: %v", line, err)
+		}
+	}
+	rows, err := csv.NewReader(strings.NewReader(write(t, w, export.Options{Format: export.CSV, Limit: 50}))).ReadAll()
+	if err != nil || len(rows) != 51 || strings.Join(rows[0], " ") != "id n price who at _arrival _partition" {
+		t.Fatalf("%d rows, %v: %v", len(rows), rows[0], err)
+	}
+}
+
+func TestNulls(t *testing.T) {
+	w, err := gen.ReadTrace("f", strings.NewReader("id,at,n\n,1700000000,\na,1700000001,5\n"),
+		gen.TraceSpec{Columns: gen.TraceColumns{Key: []string{"id"}, EventTime: "at"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := write(t, w, export.Options{Limit: 1}); got !=
+		`{"id":null,"at":1700000000000,"n":null,"_arrival":1700000000000,"_partition":0}`+"\n" {
+		t.Error(got)
+	}
+	if got := write(t, w, export.Options{Format: export.CSV, Limit: 1}); got !=
+		"id,at,n,_arrival,_partition\n,1700000000000,,1700000000000,0\n" {
+		t.Error(got)
+	}
+	if _, err := export.Write(context.Background(), &bytes.Buffer{}, w, export.Options{Truth: true}); err == nil {
+		t.Error("the truth of a trace is written")
+	}
+}
+
+func TestFaults(t *testing.T) {
+	s := spec()
+	s.Fields[1].Name, s.Duplicates = export.Partition, nil
+	w, err := gen.New(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := export.Write(context.Background(), &bytes.Buffer{}, w, export.Options{}); err == nil ||
+		!strings.Contains(err.Error(), `column "_partition"`) {
+		t.Errorf("a column of a kept name: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := export.Write(ctx, &bytes.Buffer{}, workload(t), export.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+	for name, want := range map[string]string{
+		"a.csv": "1 false <nil>", "a.csv.gz": "1 true <nil>", "b.jsonl": "0 false <nil>", "b.ndjson.gz": "0 true <nil>",
+		"c.parquet": `0 false "c.parquet" must end in .jsonl, .ndjson, .json or .csv, with or without .gz`,
+	} {
+		f, zipped, err := export.FormatOf(name)
+		if got := fmt.Sprint(f, zipped, err); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestExpected: what is expected is what comes, within five standard deviations.
+func TestExpected(t *testing.T) {
+	s := spec()
+	w, err := gen.New(s, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]float64{}
+	var batch [64]stream.Row
+	for in := w.Stream(); ; {
+		n, _ := in.Next(batch[:])
+		if n == 0 {
+			break
+		}
+		for _, row := range batch[:n] {
+			counts[w.Origins()[row.Tag.Origin()]]++
+		}
+	}
+	rates := export.Expected(&s)
+	if rates[0].Rows != 30000 || rates[1].Share != 0.25 || rates[2].Share != 0.1 || math.Abs(rates[3].Share-0.08) > 1e-12 {
+		t.Errorf("%+v", rates)
+	}
+	for _, r := range rates {
+		if got := counts[r.Origin]; math.Abs(got-r.Rows) > 5*math.Sqrt(r.Rows) {
+			t.Errorf("%s: %v rows, expected %v", r.Origin, got, r.Rows)
+		}
+	}
+	if total := export.Total(rates); math.Abs(total-30000*1.63) > 1e-6 {
+		t.Errorf("total %v", total)
+	}
+}
