@@ -37,17 +37,6 @@ func (g *generator) Partition(tag stream.Tag) int { return g.partition(g.timelin
 func (t *trace) Partition(tag stream.Tag) int { return int(t.rows[t.row(tag)].Partition) }
 
 // LastArrival implements Workload.
-func (g *generator) LastArrival(number uint64) stream.Time {
-	var room [4]sending
-	e := g.timeline.event(number)
-	arrival := stream.MinTime
-	for _, s := range g.sendings(room[:0], e, g.partition(e.draw)) {
-		arrival = max(arrival, s.arrival)
-	}
-	return g.spec.Start + arrival
-}
-
-// LastArrival implements Workload.
 func (t *trace) LastArrival(event uint64) stream.Time {
 	return t.rows[t.byEvent[t.starts[event+1]-1]].Arrival
 }

@@ -369,11 +369,22 @@ func (g *generator) Arrival(tag stream.Tag) stream.Time {
 }
 
 func (g *generator) FirstArrival(number uint64) stream.Time {
+	first, _ := g.arrivals(number)
+	return first
+}
+
+func (g *generator) LastArrival(number uint64) stream.Time {
+	_, last := g.arrivals(number)
+	return last
+}
+
+// arrivals are the first and the last arrival of the rows of an event.
+func (g *generator) arrivals(number uint64) (first, last stream.Time) {
 	var room [4]sending
 	e := g.timeline.event(number)
-	arrival := stream.MaxTime
+	first, last = stream.MaxTime, stream.MinTime
 	for _, s := range g.sendings(room[:0], e, g.partition(e.draw)) {
-		arrival = min(arrival, s.arrival)
+		first, last = min(first, s.arrival), max(last, s.arrival)
 	}
-	return g.spec.Start + arrival
+	return g.spec.Start + first, g.spec.Start + last
 }

@@ -44,7 +44,7 @@ func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 			return "window_boundary"
 		case strategies.ByTimer:
 			// Had the state been kept from the last row on, as the article means it, the copy would have been caught.
-			if n := len(sameKey); n > 0 && w.Arrival(leak.Tag)-w.Arrival(sameKey[n-1]) < plan.Timer {
+			if seenWithin(w, leak, plan.Timer) {
 				return "stale_timer"
 			}
 			return "horizon"

@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -117,25 +116,17 @@ func expect(w io.Writer, s *scenarios.Scenario) error {
 
 // writeRows writes a file that is whole or not there.
 func writeRows(ctx context.Context, path string, zipped bool, rows gen.Workload, o export.Options) (n int, err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".rows-*")
-	if err != nil {
-		return 0, fmt.Errorf("--out: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
+	err = replaceFile(path, 0o644, func(f io.Writer) error {
+		if !zipped {
+			n, err = export.Write(ctx, f, rows, o)
+			return err
 		}
-	}()
-	to := io.WriteCloser(f)
-	if zipped {
-		to = gzip.NewWriter(f) // without a name or a time, so that bytes are the same
+		zip := gzip.NewWriter(f) // without a name or a time, so that bytes are the same
+		n, err = export.Write(ctx, zip, rows, o)
+		return errors.Join(err, zip.Close())
+	})
+	if path := new(fs.PathError); errors.As(err, &path) {
+		err = fmt.Errorf("--out: %w", err)
 	}
-	n, err = export.Write(ctx, to, rows, o)
-	if zipped {
-		err = errors.Join(err, to.Close())
-	}
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return n, err
-	}
-	return n, os.Rename(f.Name(), path)
+	return n, err
 }

@@ -130,35 +130,27 @@ func write(folder string, result *results.Run) ([]byte, error) {
 	}
 	var written []string
 	defer func() {
-		for _, path := range written {
-			_ = os.Remove(path) // gone already where all went well
+		for _, temp := range written {
+			_ = removeLeft(temp)
 		}
 	}()
-	for _, content := range [][]byte{data, page.Bytes()} {
-		path, err := writeTemp(folder, content)
-		if path != "" {
-			written = append(written, path)
-		}
+	paths := []string{filepath.Join(folder, "results.json"), filepath.Join(folder, "report.html")}
+	for i, content := range [][]byte{data, page.Bytes()} {
+		temp, err := writeBeside(paths[i], 0o644, func(w io.Writer) error {
+			_, err := w.Write(content)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
+		written = append(written, temp)
 	}
-	for i, name := range []string{"results.json", "report.html"} {
-		if err := os.Rename(written[i], filepath.Join(folder, name)); err != nil {
+	for i, temp := range written {
+		if err := os.Rename(temp, paths[i]); err != nil {
 			return nil, err
 		}
 	}
 	return data, nil
-}
-
-// writeTemp writes a file under a name of its own.
-func writeTemp(folder string, data []byte) (string, error) {
-	f, err := os.CreateTemp(folder, ".result-*")
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(data)
-	return f.Name(), errors.Join(err, f.Chmod(0o644), f.Close())
 }
 
 // stateFolder holds the state of a run on disk while it runs.

@@ -371,7 +371,15 @@ func rewrite(files []string, selected func(file, name string) bool, w io.Writer)
 		if n == 0 {
 			continue
 		}
-		if err := replaceFile(path, changed); err != nil {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		err = replaceFile(path, info.Mode().Perm(), func(w io.Writer) error {
+			_, err := w.Write(changed)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		total += n
@@ -379,22 +387,4 @@ func rewrite(files []string, selected func(file, name string) bool, w io.Writer)
 	}
 	fmt.Fprintf(w, "rewrite: %d expectations changed\n", total)
 	return nil
-}
-
-// replaceFile writes a file anew, or leaves the old one as it is.
-func replaceFile(path string, content []byte) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(content)
-	if err := errors.Join(err, f.Chmod(info.Mode().Perm()), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
