@@ -123,6 +123,10 @@ func rate(s string) (float64, error) {
 	return v / seconds, nil
 }
 
+// ParseRate and ParseShare read a rate, such as 10/s, and a share, such as 0.4%, as they are written in scenarios.
+func ParseRate(s string) (float64, error)  { return rate(s) }
+func ParseShare(s string) (float64, error) { return share(s) }
+
 func formatRate(v float64) string { return formatNumber(v) + "/s" }
 
 func seed(s string) (uint64, error) {

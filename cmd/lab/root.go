@@ -83,6 +83,8 @@ Exit codes: 0 fine, 1 a test failed, 2 the input is invalid, 4 interrupted, 70 i
                                        how many duplicates, how late, and the TTL they need
   lab gen scenarios/orders.yaml --dry-run
                                        ten rows of the stream and the rates to expect
+  lab size --rate 50000/s --duplicates 0.4% --delay p99.9=40m,max=3d
+                                       keys, bytes and what comes through, for each plan of tiers
   lab key amount:bigint=1 --other amount:double=1
                                        the content keys of two rows, and why they differ
   lab explain --sql query.sql          what a deduplication query becomes, and what it does
@@ -91,7 +93,7 @@ Exit codes: 0 fine, 1 a test failed, 2 the input is invalid, 4 interrupted, 70 i
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies(), newExplain(), newKey(), newMeasure(), newGen())
+	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies(), newExplain(), newKey(), newMeasure(), newGen(), newSize())
 	return root
 }
 
