@@ -25,6 +25,7 @@ func (r *run) result() *results.Run {
 		},
 		Workload: r.base.survey.result(),
 	}
+	out.Workload.Spec = s.WorkloadSpec()
 	for _, q := range s.Require {
 		out.Require = append(out.Require, results.Requirement{Name: q.Name, Bound: q.Bound})
 	}

@@ -42,19 +42,13 @@ type Progress struct {
 
 // Run runs a scenario. The result depends on the scenario alone, not on the machine.
 func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, error) {
-	workload, err := open(s)
+	r, err := newRun(s, o)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{scenario: s, options: o, workload: workload}
-	if err := r.plan(); err != nil {
+	if r.base, err = r.basePass(ctx); err != nil {
 		return nil, err
 	}
-	base, err := r.pass(ctx, "run", sim.Perturbation{}, newSurvey(workload))
-	if err != nil {
-		return nil, err
-	}
-	r.base = base
 	if err := r.replay(ctx); err != nil {
 		return nil, err
 	}
@@ -62,6 +56,21 @@ func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, e
 		return nil, err
 	}
 	return r.result(), nil
+}
+
+// newRun opens the workload and plans the strategies.
+func newRun(s *scenarios.Scenario, o Options) (*run, error) {
+	workload, err := open(s)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{scenario: s, options: o, workload: workload}
+	return r, r.plan()
+}
+
+// basePass is the delivery that is measured.
+func (r *run) basePass(ctx context.Context) (*pass, error) {
+	return r.pass(ctx, "run", sim.Perturbation{}, newSurvey(r.workload))
 }
 
 // open makes or finds the workload of a scenario.

@@ -28,7 +28,7 @@ func FormatCount(n int64) string {
 func FormatSpan(ms int64) string {
 	switch {
 	case ms < 0:
-		return "-" + FormatSpan(-ms)
+		return "-" + FormatSpan(max(-ms, 0))
 	case ms < second:
 		return strconv.FormatInt(ms, 10) + " ms"
 	case ms < minute-50:

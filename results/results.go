@@ -12,10 +12,15 @@ const Schema = "deduplab/results/1"
 
 // Run is one results.json: one scenario, run once through every strategy.
 type Run struct {
-	Schema     string            `json:"schema"`
-	Scenario   string            `json:"scenario"`
-	About      string            `json:"about,omitempty"`
-	Seed       uint64            `json:"seed"`
+	Schema   string `json:"schema"`
+	Scenario string `json:"scenario"`
+	About    string `json:"about,omitempty"`
+	Seed     uint64 `json:"seed"`
+	// Partial says that the run was interrupted: its numbers are those of the rows up to then.
+	Partial bool `json:"partial,omitempty"`
+	// Seeds are those of a run over several: the first is Seed, whose numbers stand in the run, and all of them have a
+	// value in Strategy.Samples.
+	Seeds      []uint64          `json:"seeds,omitempty"`
 	Versions   map[string]string `json:"versions"`
 	Job        Job               `json:"job"`
 	Require    []Requirement     `json:"require"`
@@ -52,6 +57,8 @@ type Requirement struct {
 
 // Workload is what the stream turned out to be.
 type Workload struct {
+	// Spec is a fingerprint of the workload as the scenario describes it, without the seed: equal for equal ones.
+	Spec       string           `json:"spec"`
 	Rows       int64            `json:"rows"`
 	Distinct   int64            `json:"distinct"` // logical events
 	Copies     int64            `json:"copies"`   // rows - distinct
@@ -138,6 +145,8 @@ type Strategy struct {
 	Determinism    []Determinism `json:"determinism"`
 	Verdicts       []Verdict     `json:"verdicts"`
 	Examples       []Example     `json:"examples"`
+	// Samples holds the values of the metrics that vary over Run.Seeds, by metric, in the order of the seeds.
+	Samples map[string][]float64 `json:"samples,omitempty"`
 	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the article.
 	Findings []string `json:"findings"`
 }
@@ -236,6 +245,8 @@ type Verdict struct {
 	Verdict     string `json:"verdict"` // pass, fail, refused, not applicable, undetermined
 	Value       string `json:"value"`
 	Evidence    string `json:"evidence,omitempty"` // one example row, or why
+	// Passed counts the seeds, of a run over several, under which the requirement is met.
+	Passed int `json:"passed,omitempty"`
 }
 
 // The verdicts.

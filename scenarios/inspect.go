@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"regexp"
@@ -42,6 +43,18 @@ func (s *Scenario) Inspect(w io.Writer) error {
 	}
 	_, err := w.Write(p.Bytes())
 	return err
+}
+
+// WorkloadSpec is a fingerprint of the workload section, with everything that was left to the defaults and without the
+// seed: equal for equal workloads.
+func (s *Scenario) WorkloadSpec() string {
+	p := &printer{}
+	if s.Workload.Trace != nil {
+		p.trace(s.Workload.Trace)
+	} else {
+		p.workload(s.Workload.Spec)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(p.Bytes()))[:16]
 }
 
 // printer writes YAML, one field a line.

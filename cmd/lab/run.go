@@ -42,6 +42,7 @@ table, and writes results.json and report.html. It exits 0 whatever the verdicts
 	cmd.Flags().StringVar(&o.out, "out", "", "folder for results.json and report.html (default out/<scenario>)")
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "run only the strategies with these ids")
 	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "another seed than the scenario's")
+	cmd.Flags().IntVar(&o.seeds, "seeds", 1, "run under this many seeds, so that lab compare can tell change from chance")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print results.json instead of the table")
 	return cmd
 }
@@ -51,10 +52,14 @@ type runOptions struct {
 	only      []string
 	seed      uint64
 	seedGiven bool
+	seeds     int
 	json      bool
 }
 
 func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Writer) error {
+	if o.seeds < 1 || o.seeds > 1000 {
+		return fmt.Errorf("--seeds: %d must be from 1 to 1000", o.seeds)
+	}
 	scenario, err := scenarios.Read(path)
 	if err != nil {
 		return err
@@ -76,7 +81,8 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	states := &stateFolder{}
 	defer states.remove()
 	progress := newProgress(stderr)
-	result, err := lab.Run(ctx, scenario, lab.Options{Only: o.only, OpenState: states.open, Progress: progress.show})
+	options := lab.Options{Only: o.only, OpenState: states.open, Progress: progress.show}
+	result, err := lab.RunSeeds(ctx, scenario, options, o.seeds)
 	progress.clear()
 	if err != nil {
 		undo()
