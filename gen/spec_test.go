@@ -117,7 +117,7 @@ func TestValidate(t *testing.T) {
 			`duplicates[2].change: "created_at" is the event time, for which there is restamp`,
 			`duplicates[2].change: "quantity" is part of the key, for which there is new_id`,
 			`duplicates[2].change: there is no field "color" (there are: order_id, quantity, price, customer)`,
-			`duplicates[3].new_id: the key has no uuid field that could be made anew and is never NULL`,
+			`duplicates[3].new_id: the key has no uuid field that could be made anew, never NULL and never hot`,
 		}},
 		{"too many rules", func(s *gen.Spec) { s.Duplicates = slices.Repeat(s.Duplicates, 16) }, []string{
 			`duplicates: 64 rules are more than the 63 that there can be`,

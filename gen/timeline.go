@@ -66,6 +66,9 @@ func newTimeline(s Spec, seed uint64, partition func(uint64) int) *timeline {
 		from, to := uint64(silent.From)<<tickBits, uint64(silent.From+silent.For)<<tickBits
 		t.silences = append(t.silences, silence{silent.Partition, from, to})
 	}
+	for _, f := range s.Finished {
+		t.silences = append(t.silences, silence{f.Partition, uint64(f.At) << tickBits, uint64(s.Duration) << tickBits})
+	}
 	// Room for 2 % and ten marks more than are expected; past the last mark the timeline is walked, only slower.
 	expected := s.expected() / markEvery
 	t.marks = make([]*markChunk, int(expected*1.02+10)/chunkMarks+1)

@@ -65,6 +65,10 @@ type Job struct {
 	// stream's mean.
 	CatchUpRate float64
 	Skew        int // rows by which an interleaving replay lets one partition lead
+	// Retention is how long the source keeps a row from its arrival; 0: for ever. A catch-up replay, which reads from
+	// the end of the span on, lacks the rows that are older, one by one (Kafka deletes whole segments). The run itself
+	// reads every row as it arrives.
+	Retention stream.Time
 }
 
 // Watermark says how watermarks are made.
