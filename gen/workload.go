@@ -34,7 +34,7 @@ type Workload interface {
 	LastArrival(event uint64) stream.Time
 	// Rows appends the rows of an event in order of arrival.
 	Rows(to []stream.Tag, event uint64) []stream.Tag
-	// Ends lists the partitions that end before the stream does. The first call may cost a delivery.
+	// Ends lists, in order, the partitions that end before the stream does. The first call may cost a delivery.
 	Ends() []End
 	// NewKey reports whether rows of this origin carry another key than their original (a retry with a new id).
 	NewKey(origin int) bool
