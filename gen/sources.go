@@ -49,8 +49,8 @@ func (s Spec) highestRate(partition int) float64 {
 	return s.Rate * s.Load.peak() / float64(max(1, s.Partitions))
 }
 
-// Share is the share of the originals that a partition is to hold.
-func (s Spec) Share(partition int) float64 {
+// share is the share of the originals that a partition is to hold.
+func (s Spec) share(partition int) float64 {
 	if s.PartitionShare != nil {
 		return s.PartitionShare[partition]
 	}
