@@ -234,18 +234,26 @@ func (g *generator) sendings(to []sending, e event, partition int) []sending {
 			to = append(to, g.send(e, i+1, partition))
 		}
 	}
-	return g.untilFinish(to, partition)
+	if g.finishes != nil {
+		return g.untilFinish(to, partition)
+	}
+	return to
+}
+
+// stamped is the moment, in milliseconds from the start, for which the row's own timestamp stands.
+func (g *generator) stamped(e event, s *sending) stream.Time {
+	switch {
+	case g.spec.EventTime.LogAppend:
+		return s.arrival
+	case s.origin > 0 && g.rules[s.origin-1].restamp:
+		return s.sent
+	}
+	return e.created()
 }
 
 // eventTime is the row's own timestamp, NullTime for NULL.
 func (g *generator) eventTime(e event, s *sending, partition int) stream.Time {
-	at := e.created()
-	switch {
-	case g.spec.EventTime.LogAppend:
-		at = s.arrival
-	case s.origin > 0 && g.rules[s.origin-1].restamp:
-		at = s.sent
-	}
+	at := g.stamped(e, s)
 	if g.trueTimes {
 		return g.spec.Start + at
 	}

@@ -204,9 +204,6 @@ func (g *generator) addSources(seed uint64) {
 
 // untilFinish leaves out the rows of an event that would be sent once their partition is finished.
 func (g *generator) untilFinish(rows []sending, partition int) []sending {
-	if g.finishes == nil {
-		return rows
-	}
 	return slices.DeleteFunc(rows, func(s sending) bool { return s.sent >= g.finishes[partition] })
 }
 
