@@ -71,7 +71,8 @@ func TestSlowPartition(t *testing.T) {
 	spec := sourcesSpec()
 	plain := newWorkload(t, spec, 2)
 	spec.Slow = []gen.Slow{
-		{Partition: 1, Delay: gen.Delay{Kind: gen.Uniform, Low: second, High: 5 * second}, From: 10 * minute, For: 20 * minute},
+		{Partition: 1, Delay: gen.Delay{Kind: gen.Uniform, Low: second, High: 5 * second},
+			From: 10 * minute, For: 20 * minute},
 		{Partition: 2, Delay: gen.Delay{Low: 7}},
 		{Partition: 1, Delay: gen.Delay{Low: minute}, From: 50 * minute},
 	}
@@ -163,8 +164,8 @@ func TestClock(t *testing.T) {
 			moment = stream.Time(work.Order(row.Tag, sentColumn)) // restamped
 		}
 		since := moment - spec.Start
-		fault := []stream.Time{30*second + since*50/1_000_000, -30 * second, (-since - 1_999_999) / 2_000_000, 0}[row.Partition]
-		want := moment + fault
+		faults := []stream.Time{30*second + since*50/1_000_000, -30 * second, (-since - 1_999_999) / 2_000_000, 0}
+		want := moment + faults[row.Partition]
 		if row.Event != want {
 			t.Fatalf("a row of partition %d at %v has the event time %v, want %v", row.Partition, moment, row.Event, want)
 		}

@@ -38,7 +38,8 @@ type lane struct {
 func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error) {
 	job, plan := r.scenario.Job, e.plan
 	from, _ := r.workload.Span()
-	l := &lane{id: e.ID, from: from, takesNull: plan.NullTimes, peaks: make([]int64, job.Parallelism), rows: make([]int64, job.Parallelism)}
+	l := &lane{id: e.ID, from: from, peaks: make([]int64, job.Parallelism), rows: make([]int64, job.Parallelism)}
+	l.takesNull = plan.NullTimes
 	l.task, l.measured = r.newTask(e, l, sample), measured
 	commit := job.Checkpoint.Interval
 	if job.Checkpoint.Delivery != "exactly-once" {

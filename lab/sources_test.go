@@ -60,8 +60,8 @@ func TestRetention(t *testing.T) {
 			t.Errorf("%s: %d events are lost", s.ID, lost)
 		}
 		v := s.Verdicts[1]
-		want := fmt.Sprintf("the final table differs under catch-up: the source no longer has %s rows, which loses %s events; ",
-			results.FormatCount(d.RowsGone), results.FormatCount(d.LossesByCause["retention"]))
+		want := fmt.Sprintf("the final table differs under catch-up: the source no longer has %s rows, which loses %s "+
+			"events; ", results.FormatCount(d.RowsGone), results.FormatCount(d.LossesByCause["retention"]))
 		if v.Verdict != results.Fail || !strings.HasPrefix(v.Evidence, want) {
 			t.Errorf("%s: %s", s.ID, v.Evidence)
 		}
@@ -101,7 +101,8 @@ func TestClockSkew(t *testing.T) {
 func TestNullEventTimes(t *testing.T) {
 	s := sources(t, "  event_time: {field: ts, nulls: 1%}", "")
 	_, alone := lab.Run(context.Background(), s, lab.Options{})
-	if alone == nil || !strings.Contains(alone.Error(), "has no event time: Flink's watermark assigner fails the job on NULL") {
+	const fails = "has no event time: Flink's watermark assigner fails the job on NULL"
+	if alone == nil || !strings.Contains(alone.Error(), fails) {
 		t.Errorf("all strategies are Flink's, and the run ends with the error %v", alone)
 	}
 

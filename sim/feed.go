@@ -177,8 +177,8 @@ func (f *Feed) Next(batch *Batch) (bool, error) {
 
 // NoEventTime is the error with which a Flink job ends at a row without event time.
 func NoEventTime(row *stream.Row) error {
-	return fmt.Errorf("the row of partition %d that arrives at %s has no event time: Flink's watermark assigner fails the "+
-		"job on NULL (flink watermark/sql-null-rowtime)", row.Partition, row.Arrival)
+	return fmt.Errorf("the row of partition %d that arrives at %s has no event time: Flink's watermark assigner fails "+
+		"the job on NULL (flink watermark/sql-null-rowtime)", row.Partition, row.Arrival)
 }
 
 // nextInstant is the next moment at which something other than a row happens.
