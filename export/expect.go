@@ -11,13 +11,10 @@ type Rate struct {
 	Share  float64 // of the originals
 }
 
-// Expected lists what a generated workload makes in the mean: the originals, then the copies of each rule.
+// Expected lists what a generated workload makes in the mean: the originals, then the copies of each rule, of which a
+// partition that is finished cuts some off.
 func Expected(spec *gen.Spec) []Rate {
-	originals := spec.Rate * float64(spec.Duration) / 1000
-	for _, s := range spec.Silent {
-		silent := max(0, min(s.For, spec.Duration-s.From))
-		originals -= spec.Rate / float64(spec.Partitions) * float64(silent) / 1000
-	}
+	originals := spec.Originals()
 	all := []Rate{{"original", originals, 1}}
 	for _, d := range spec.Duplicates {
 		share := d.Rate

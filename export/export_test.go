@@ -155,6 +155,48 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestExpectedOriginals: partitions that are silent or finished are left out, each moment once, by share and load.
+func TestExpectedOriginals(t *testing.T) {
+	const minute = 60 * 1000
+	s := spec()
+	s.Rate, s.Duration, s.Duplicates = 10, 60*minute, nil
+	s.PartitionShare = []float64{0.25, 0.75}
+	for _, c := range []struct {
+		what     string
+		silent   []gen.Silence
+		finished []gen.Finish
+		steps    []gen.LoadStep
+		want     float64 // minutes of 600 originals
+	}{
+		{what: "all", want: 60},
+		{what: "silent", silent: []gen.Silence{{Partition: 1, From: 50 * minute, For: 60 * minute}}, want: 60 - 0.75*10},
+		{what: "finished", finished: []gen.Finish{{Partition: 1, At: 40 * minute}}, want: 60 - 0.75*20},
+		{what: "overlaps", finished: []gen.Finish{{Partition: 1, At: 40 * minute}}, silent: []gen.Silence{
+			{Partition: 1, From: 50 * minute, For: minute}, {Partition: 1, From: 30 * minute, For: 15 * minute},
+			{Partition: 0, From: 35 * minute, For: 4 * minute}}, want: 60 - 0.75*30 - 0.25*4},
+		{what: "under load", finished: []gen.Finish{{Partition: 0, At: 40 * minute}},
+			steps: []gen.LoadStep{{From: 50 * minute, Times: 3}}, want: 80 - 0.25*40},
+	} {
+		s.Silent, s.Finished, s.Load.Steps = c.silent, c.finished, c.steps
+		w, err := gen.New(s, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expected, came := export.Expected(&s)[0].Rows, 0
+		var batch [64]stream.Row
+		for in := w.Stream(); ; {
+			n, _ := in.Next(batch[:])
+			if n == 0 {
+				break
+			}
+			came += n
+		}
+		if want := 600 * c.want; math.Abs(expected-want) > 0.01 || math.Abs(float64(came)-want) > 4*math.Sqrt(want) {
+			t.Errorf("%s: %v are expected and %d come, want %v", c.what, expected, came, want)
+		}
+	}
+}
+
 // TestExpected: what is expected is what comes, within five standard deviations.
 func TestExpected(t *testing.T) {
 	s := spec()

@@ -64,6 +64,58 @@ func BenchmarkDelivery(b *testing.B) {
 	b.ReportMetric(perRow/perLoop, "ratio")
 }
 
+// BenchmarkSizing makes the stream by which a job is sized: 50,000 events a second, one in 250 sent again, ids of 16
+// bytes, lognormal delays, and of each row the key, the event time and one of two kinds: a number, read as an
+// operator reads a column that it orders by, or a text that is part of the key.
+func BenchmarkSizing(b *testing.B) {
+	const rows = 2_000_000
+	lognormal := gen.Delay{Kind: gen.Lognormal, Low: 40, High: 8 * second, P1: 0.5, P2: 0.999, Cap: 5 * minute}
+	retry := gen.Delay{Kind: gen.Lognormal, Low: 2 * second, High: 40 * minute, P1: 0.5, P2: 0.999, Cap: 3 * hour}
+	sizing := func(kind gen.Field, key ...string) gen.Workload {
+		kind.Name = "kind"
+		work, err := gen.New(gen.Spec{
+			Start: 1767225600000, Duration: rows / 50, Rate: 50_000, Partitions: 1, Transport: lognormal,
+			Fields: []gen.Field{{Name: "id", UUID: true}, kind}, Key: key, EventTime: gen.EventTime{Field: "ts"},
+			Duplicates: []gen.Duplicate{{Origin: "retry", Rate: 0.004, Delay: retry}},
+		}, 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return work
+	}
+	number := gen.Field{Int: &[2]int64{0, 1}}
+	text := gen.Field{Choice: []gen.Choice{{Text: "click", Weight: 1}, {Text: "view", Weight: 1}}}
+	for _, c := range []struct {
+		name string
+		work gen.Workload
+		read func(gen.Workload, *stream.Row)
+	}{
+		{"number", sizing(number, "id"), func(w gen.Workload, r *stream.Row) { r.Order = w.Order(r.Tag, 1) }},
+		{"key", sizing(text, "id", "kind"), func(gen.Workload, *stream.Row) {}},
+	} {
+		b.Run("kind="+c.name, func(b *testing.B) {
+			buffer := make([]stream.Row, 64)
+			made := 0
+			for b.Loop() {
+				for in := c.work.Stream(); ; {
+					n, err := in.Next(buffer)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if n == 0 {
+						break
+					}
+					for i := range buffer[:n] {
+						c.read(c.work, &buffer[i])
+					}
+					made += n
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(made), "ns/row")
+		})
+	}
+}
+
 // bareMap is the yardstick: one row in 250 repeats the key of an earlier one.
 func bareMap(rows int) int {
 	seen := map[[16]byte]int64{}

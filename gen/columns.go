@@ -19,13 +19,16 @@ type column struct {
 	plain bool   // a range that is never NULL, which is quick to draw from
 	ranks *weights
 	nulls chance
+	hot   chance
+	hots  []uint64 // the uniform numbers that the hot values stand for
 }
 
-func newColumn(f Field) column {
+// newColumn makes the column of a field; hots is the random stream of its hot values.
+func newColumn(f Field, hots source) column {
 	c := column{Field: f, nulls: newChance(f.Null)}
 	for _, bounds := range []*[2]int64{f.Int, f.Decimal} {
 		if bounds != nil {
-			c.low, c.width, c.plain = bounds[0], uint64(bounds[1]-bounds[0])+1, f.Null == 0
+			c.low, c.width, c.plain = bounds[0], uint64(bounds[1]-bounds[0])+1, f.Null == 0 && f.Hot == nil
 		}
 	}
 	switch {
@@ -34,7 +37,25 @@ func newColumn(f Field) column {
 	case f.Choice != nil:
 		c.ranks = newChoice(f.Choice)
 	}
+	if f.Hot != nil {
+		c.hot = newChance(f.Hot.Share)
+		for i := range f.Hot.Keys {
+			c.hots = append(c.hots, hots.at(uint64(i)))
+		}
+	}
 	return c
+}
+
+// at is the uniform number that a value stands for.
+func (c *column) at(s source, draw uint64) uint64 {
+	u := s.at(draw)
+	if c.hots != nil {
+		const salt = 0x686f74 // a hot value goes by another number than NULL and the value itself
+		if h := stream.Mix(u ^ salt); c.hot.hits(h) {
+			return c.hots[below(stream.Mix(h), uint64(len(c.hots)))]
+		}
+	}
+	return u
 }
 
 // null reports whether the value is NULL.
@@ -47,7 +68,7 @@ func (c *column) ranged(u uint64) int64 { return c.low + int64(below(u, c.width)
 
 // number is the value of a numeric column, NullOrder for NULL.
 func (c *column) number(s source, draw uint64) int64 {
-	u := s.at(draw)
+	u := c.at(s, draw)
 	switch {
 	case c.plain:
 	case c.null(s, draw):
@@ -68,7 +89,7 @@ func (c *column) value(s source, draw uint64) stream.Value {
 	case c.numeric():
 		return stream.Value{Int: c.number(s, draw)}
 	}
-	return stream.Value{Text: c.text(s.at(draw))}
+	return stream.Value{Text: c.text(c.at(s, draw))}
 }
 
 // hash is a fixed function of the value alone.
@@ -77,12 +98,12 @@ func (c *column) hash(s source, draw uint64) uint64 {
 	case c.null(s, draw):
 		return nullHash
 	case c.UUID:
-		id := uuid(s.at(draw))
+		id := uuid(c.at(s, draw))
 		return stream.Mix(id.Hi ^ id.Lo)
 	case c.numeric():
 		return stream.Mix(uint64(c.number(s, draw)))
 	}
-	return xxhash.Sum64String(c.text(s.at(draw)))
+	return xxhash.Sum64String(c.text(c.at(s, draw)))
 }
 
 // nullHash is the hash of NULL.

@@ -78,7 +78,9 @@ func (d *delivery) make(e event) {
 		if g.NewKey(s.origin) {
 			row.Key = g.key(s.origin, e.draw)
 		}
-		row.Event = g.spec.Start + g.eventTime(e, s)
+		if row.Event = g.spec.Start + g.stamped(e, s); !g.trueTimes {
+			row.Event = g.eventTime(e, s, partition)
+		}
 		row.Arrival = g.spec.Start + s.arrival
 		row.Tag = stream.NewTag(e.number, s.origin, i)
 		row.Partition = uint16(partition)

@@ -30,6 +30,9 @@ func (t *trace) Rows(to []stream.Tag, event uint64) []stream.Tag {
 	return to
 }
 
+// Ends implements Workload: a trace does not tell.
+func (t *trace) Ends() []End { return nil }
+
 // Partition implements Workload.
 func (g *generator) Partition(tag stream.Tag) int { return g.partition(g.timeline.draw(tag.Event())) }
 

@@ -28,6 +28,16 @@ type Field struct {
 
 	// Null is the share of events in whose rows the field is NULL.
 	Null float64
+	// Hot gives a few values to a share of the events; nil: none.
+	Hot *Hot
+}
+
+// Hot is a share of the events that have one of a few values, all equally often: keys of a hot partition, the one
+// customer who orders all day. The values are drawn once from the field's own distribution, so there are fewer of them
+// where it makes some of them alike.
+type Hot struct {
+	Share float64 // above 0, at most 1
+	Keys  int     // how many values, at most 2^20
 }
 
 // Zipf is a distribution over the ranks 1 to N: rank r is as frequent as 1/r^S.
@@ -68,7 +78,7 @@ func (f Field) Column() stream.Column {
 func (f Field) drawn() bool { return f.Sequence == nil && f.Stamp == "" }
 
 // unique reports whether no two events have the same value.
-func (f Field) unique() bool { return f.Null == 0 && (f.UUID || f.Sequence != nil) }
+func (f Field) unique() bool { return f.Null == 0 && f.Hot == nil && (f.UUID || f.Sequence != nil) }
 
 // numeric reports whether the field can be compared with a constant.
 func (f Field) numeric() bool {
@@ -158,12 +168,24 @@ func (c *checker) kind(name string, f Field) {
 	if !(f.Null >= 0 && f.Null <= 1) {
 		c.fault("%s: the share %v of NULL must be from 0 to 1", name, f.Null)
 	}
+	if h := f.Hot; h != nil {
+		if !(h.Share > 0 && h.Share <= 1) {
+			c.fault("%s: the share %v of hot must be above 0 and at most 1", name, h.Share)
+		}
+		if h.Keys < 1 || h.Keys > maxHot {
+			c.fault("%s: the %d keys of hot must be from 1 to %d", name, h.Keys, maxHot)
+		}
+		if !f.drawn() {
+			c.fault("%s: a sequence or a moment is not drawn by chance, so it has no hot values", name)
+		}
+	}
 }
 
-// maxRanks and maxText bound a zipf and a text field.
+// maxRanks, maxText and maxHot bound a zipf, a text field and the hot values of a field.
 const (
 	maxRanks = 1 << 40
 	maxText  = 1 << 16
+	maxHot   = 1 << 20
 )
 
 // wallClock lists the functions of gofakeit whose result depends on today's date.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"deduplab/stream"
 )
@@ -20,16 +21,27 @@ type generator struct {
 	uuids []source
 	// partitionBy is the field that picks the partition, -1 for the key.
 	partitionBy int
+	shares      *weights // of the partitions; nil: equal ones
 
 	transport  sampler
 	transports []source // by origin
 	outages    []outage
-	rules      []rule // origin i+1 is rule i
+	slows      []slow
+	finishes   []stream.Time // by partition, nil: none ends before the stream
+	clocks     []clock       // by partition, nil: all are right
+	nullTime   chance
+	nullTimes  source
+	// trueTimes says that event times are what happened, neither of a wrong clock nor coarse nor NULL.
+	trueTimes bool
+	rules     []rule // origin i+1 is rule i
 	// unique says that a field tells the events apart, so that rows of two events are never equal.
 	unique bool
 	sent   []int // fields that hold the moment when the row was sent
 
 	timeline *timeline
+
+	walk sync.Once
+	ends []End // known once the stream has been walked
 }
 
 // rule is a Duplicate made ready.
@@ -60,7 +72,7 @@ func New(spec Spec, seed uint64) (Workload, error) {
 	}
 	g := &generator{spec: spec, partitionBy: -1, transport: newSampler(spec.Transport)}
 	for i, f := range spec.Fields {
-		g.columns = append(g.columns, newColumn(f))
+		g.columns = append(g.columns, newColumn(f, newSource(seed, "hot values of "+f.Name)))
 		g.schema.Columns = append(g.schema.Columns, f.Column())
 		g.unique = g.unique || f.unique()
 		if f.Stamp == Sent {
@@ -101,9 +113,9 @@ func New(spec Spec, seed uint64) (Workload, error) {
 		g.rules = append(g.rules, r)
 		g.addOrigin(seed, r.redrawn)
 	}
+	g.addSources(seed)
 	for _, o := range spec.Outage {
-		share := spec.Rate * spec.Load.peak() / float64(spec.Partitions)
-		slope := uint64(math.Round(math.Ldexp(share/o.Flush, 32)))
+		slope := uint64(math.Round(math.Ldexp(spec.highestRate(o.Partition)/o.Flush, 32)))
 		g.outages = append(g.outages, outage{o.Partition, o.From, o.From + o.For, slope})
 	}
 	g.timeline = newTimeline(spec, seed, g.partition)
@@ -122,7 +134,7 @@ func (g *generator) addOrigin(seed uint64, redrawn []int) {
 		sources[f] = newSource(seed, fmt.Sprintf("field %s of origin %d", field.Name, origin))
 	}
 	g.sources = append(g.sources, sources)
-	if f := &g.columns[g.keys[0]]; len(g.keys) == 1 && f.UUID && f.Null == 0 {
+	if f := &g.columns[g.keys[0]]; len(g.keys) == 1 && f.UUID && f.Null == 0 && f.Hot == nil {
 		g.uuids = append(g.uuids, sources[g.keys[0]])
 	}
 	g.transports = append(g.transports, newSource(seed, fmt.Sprintf("transport of origin %d", origin)))
@@ -146,13 +158,13 @@ func (g *generator) hashedKey(origin int, draw uint64) stream.Key {
 		case c.null(from, draw):
 			hash.null()
 		case c.UUID:
-			id := uuid(from.at(draw))
+			id := uuid(c.at(from, draw))
 			hash.number(int64(id.Hi))
 			hash.number(int64(id.Lo))
 		case c.numeric():
 			hash.number(c.number(from, draw))
 		default:
-			hash.text(c.text(from.at(draw)))
+			hash.text(c.text(c.at(from, draw)))
 		}
 	}
 	return hash.key()
@@ -171,6 +183,9 @@ func (g *generator) partitionOf(draw uint64, key stream.Key) int {
 	hash := stream.Mix(key.Hi ^ key.Lo) // as the column hashes it, if it is the key
 	if f := g.partitionBy; f >= 0 && !(g.uuids != nil && f == g.keys[0]) {
 		hash = g.columns[f].hash(g.sources[0][f], draw)
+	}
+	if g.shares != nil {
+		return int(g.shares.pick(hash)) - 1
 	}
 	return int(below(hash, uint64(g.spec.Partitions)))
 }
@@ -198,6 +213,9 @@ func (g *generator) send(e event, origin, partition int) sending {
 		sent += r.delay.draw(r.delays.at(e.draw))
 	}
 	arrival := sent + g.transport.draw(g.transports[origin].at(e.draw))
+	for i := range g.slows {
+		arrival += g.slows[i].delay(e.draw, origin, partition, sent)
+	}
 	for i := range g.outages {
 		if o := &g.outages[i]; o.partition == partition && sent >= o.from {
 			hi, lo := bits.Mul64(uint64(sent-o.from), o.slope)
@@ -216,11 +234,14 @@ func (g *generator) sendings(to []sending, e event, partition int) []sending {
 			to = append(to, g.send(e, i+1, partition))
 		}
 	}
+	if g.finishes != nil {
+		return g.untilFinish(to, partition)
+	}
 	return to
 }
 
-// eventTime is the row's own timestamp in milliseconds from the start.
-func (g *generator) eventTime(e event, s *sending) stream.Time {
+// stamped is the moment, in milliseconds from the start, for which the row's own timestamp stands.
+func (g *generator) stamped(e event, s *sending) stream.Time {
 	switch {
 	case g.spec.EventTime.LogAppend:
 		return s.arrival
@@ -228,6 +249,15 @@ func (g *generator) eventTime(e event, s *sending) stream.Time {
 		return s.sent
 	}
 	return e.created()
+}
+
+// eventTime is the row's own timestamp, NullTime for NULL.
+func (g *generator) eventTime(e event, s *sending, partition int) stream.Time {
+	at := g.stamped(e, s)
+	if g.trueTimes {
+		return g.spec.Start + at
+	}
+	return g.shown(at, e.draw, partition)
 }
 
 func (g *generator) Schema() stream.Schema { return g.schema }
@@ -262,7 +292,8 @@ func (g *generator) Record(tag stream.Tag) stream.Record {
 			record = append(record, stream.Value{Null: at == stream.NullTime, Int: int64(at)})
 		}
 	}
-	return append(record, stream.Value{Int: int64(g.absoluteEventTime(e, origin))})
+	at := g.eventTimeOf(e, origin)
+	return append(record, stream.Value{Null: at == stream.NullTime, Int: int64(at)})
 }
 
 // stamp is the value of a field that holds a moment, NullTime for NULL.
@@ -277,15 +308,17 @@ func (g *generator) stamp(e event, origin, f int) stream.Time {
 	return g.spec.Start + e.created()
 }
 
-func (g *generator) absoluteEventTime(e event, origin int) stream.Time {
-	s := g.send(e, origin, g.partition(e.draw))
-	return g.spec.Start + g.eventTime(e, &s)
+// eventTimeOf is the timestamp of the row that an event has of an origin, NullTime for NULL.
+func (g *generator) eventTimeOf(e event, origin int) stream.Time {
+	partition := g.partition(e.draw)
+	s := g.send(e, origin, partition)
+	return g.eventTime(e, &s, partition)
 }
 
 // Order implements stream.Records.
 func (g *generator) Order(tag stream.Tag, column int) int64 {
 	if column == g.schema.Event {
-		return int64(g.absoluteEventTime(g.timeline.event(tag.Event()), tag.Origin()))
+		return int64(g.eventTimeOf(g.timeline.event(tag.Event()), tag.Origin())) // NullTime is NullOrder
 	}
 	switch g.schema.Columns[column].Type {
 	case stream.String:
@@ -327,8 +360,9 @@ func (g *generator) Content(tag stream.Tag) uint64 {
 		}
 	}
 	if r.restamp || g.sent != nil || g.spec.EventTime.LogAppend {
-		e := event{draw: g.timeline.draw(number)} // when it was created only matters to an outage
-		if g.outages != nil {
+		// When it was created matters to an outage, to a span of slowness, and to a wrong or coarse clock.
+		e := event{draw: g.timeline.draw(number)}
+		if g.outages != nil || g.slows != nil || !g.trueTimes {
 			e = g.timeline.event(number)
 		}
 		partition := g.partition(e.draw)
@@ -338,7 +372,7 @@ func (g *generator) Content(tag stream.Tag) uint64 {
 				content = fold(content, f, stream.Mix(uint64(copied.sent-original.sent)))
 			}
 		}
-		if was, is := g.eventTime(e, &original), g.eventTime(e, &copied); is != was {
+		if was, is := g.eventTime(e, &original, partition), g.eventTime(e, &copied, partition); is != was {
 			content = fold(content, g.schema.Event, stream.Mix(uint64(is-was)))
 		}
 	}
@@ -347,7 +381,7 @@ func (g *generator) Content(tag stream.Tag) uint64 {
 
 func (g *generator) contentOfAll(number uint64, origin int) uint64 {
 	e := g.timeline.event(number)
-	content := stream.Mix(uint64(g.absoluteEventTime(e, origin)))
+	content := stream.Mix(uint64(g.eventTimeOf(e, origin)))
 	for f := range g.columns {
 		if g.columns[f].Stamp != "" {
 			content = fold(content, f, stream.Mix(uint64(g.stamp(e, origin, f))))

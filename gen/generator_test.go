@@ -510,5 +510,6 @@ func drawSpec(t *rapid.T) gen.Spec {
 		}
 		spec.Duplicates = append(spec.Duplicates, d)
 	}
+	drawSources(t, &spec)
 	return spec
 }

@@ -1,9 +1,11 @@
 package gen
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"sort"
 
 	"deduplab/stream"
@@ -130,13 +132,36 @@ func scale(x, by, of uint64) uint64 {
 	return quotient
 }
 
-// expected is the mean number of originals of a spec.
-func (s Spec) expected() float64 {
-	span := float64(s.Duration)
-	if w := newWarp(s.Load); w != nil {
-		span = float64(w.clock(uint64(s.Duration)<<tickBits)) / tickPerMs
+// expected is the mean number of originals of a spec, were there no silences.
+func (s Spec) expected() float64 { return s.between(newWarp(s.Load), 0, uint64(s.Duration)<<tickBits) }
+
+// between is the mean number of originals between two moments in ticks.
+func (s Spec) between(w *warp, from, to uint64) float64 {
+	if w != nil {
+		from, to = w.clock(from), w.clock(to)
 	}
-	return s.Rate * span / 1000
+	return s.Rate * float64(to-from) / tickPerMs / 1000
+}
+
+// Originals is the mean number of originals of a valid spec.
+func (s Spec) Originals() float64 {
+	end, w := uint64(s.Duration)<<tickBits, newWarp(s.Load)
+	sum := s.between(w, 0, end)
+	silences := s.silences()
+	slices.SortFunc(silences, func(a, b silence) int {
+		return cmp.Or(cmp.Compare(a.partition, b.partition), cmp.Compare(a.from, b.from))
+	})
+	partition, until := -1, uint64(0) // what has been left out of a partition so far
+	for _, q := range silences {
+		if q.partition != partition {
+			partition, until = q.partition, 0
+		}
+		if from, to := max(q.from, until), min(q.to, end); from < to {
+			sum -= s.share(partition) * s.between(w, from, to)
+			until = to
+		}
+	}
+	return sum
 }
 
 // check reports what is wrong with a load.

@@ -24,10 +24,16 @@ type Spec struct {
 
 	Partitions  int    // number of source partitions, at least 1
 	PartitionBy string // field whose hash picks the partition, "": the key; a copy stays in its original's partition
+	// PartitionShare is, by partition, the share of all hashes that picks it; shares add up to 1. Nil: equal shares. A
+	// field of few values fills the partitions only as evenly as its values hash.
+	PartitionShare []float64
 
 	Transport Delay // from creation to arrival, drawn for each row by itself: this is what makes disorder
 	Silent    []Silence
 	Outage    []Outage
+	Slow      []Slow
+	Finished  []Finish
+	Clock     []Clock
 
 	Duplicates []Duplicate
 }
@@ -38,6 +44,12 @@ type EventTime struct {
 	// LogAppend stamps every row, copies too, with the moment it arrives at the log (transport delay included), so
 	// that an original and its copy differ. Otherwise the event time is the creation of the original.
 	LogAppend bool
+	// Resolution floors event times to its multiples since 1970, so that rows tie: 1 s for a column in seconds.
+	// 0: milliseconds.
+	Resolution stream.Time
+	// Null is the share of events in whose rows the event time is NULL. Flink's watermark assigner fails the job on
+	// NULL (watermark/sql-null-rowtime), Spark takes such a row and never holds it for late.
+	Null float64
 }
 
 // Silence is a span in which a partition creates no events.
@@ -138,6 +150,12 @@ func (c *checker) shape() {
 	if s.EventTime.Field == "" {
 		c.fault("event_time: the field has no name")
 	}
+	if s.EventTime.Resolution < 0 || s.EventTime.Resolution >= longest/8 {
+		c.fault("event_time.resolution: %d ms must be from 0 to 4 years", s.EventTime.Resolution)
+	}
+	if !(s.EventTime.Null >= 0 && s.EventTime.Null <= 1) {
+		c.fault("event_time.nulls: the share %v must be from 0 to 1", s.EventTime.Null)
+	}
 	if err := s.Transport.check("transport"); err != nil {
 		c.faults = append(c.faults, err)
 	}
@@ -153,10 +171,9 @@ func (c *checker) partitions() {
 	} else if f.Stamp != "" {
 		c.fault("partitions.by: field %q is a moment, which cannot pick a partition", s.PartitionBy)
 	}
+	c.shares()
 	span := func(name string, partition int, from, length stream.Time) {
-		if partition < 0 || partition >= s.Partitions {
-			c.fault("%s.partition: %d does not exist, there are %d", name, partition, s.Partitions)
-		}
+		c.partition(name, partition)
 		if from < 0 {
 			c.fault("%s.from: %d ms is negative", name, from)
 		}
@@ -170,11 +187,14 @@ func (c *checker) partitions() {
 	for i, outage := range s.Outage {
 		name := fmt.Sprintf("outage[%d]", i)
 		span(name, outage.Partition, outage.From, outage.For)
-		if share := s.Rate * s.Load.peak() / float64(max(1, s.Partitions)); !(outage.Flush > share) {
+		if own := s.highestRate(outage.Partition); !(outage.Flush > own) {
 			c.fault("%s.flush: %v rows a second must exceed the partition's own %v, or the backlog never ends", name,
-				outage.Flush, share)
+				outage.Flush, own)
 		}
 	}
+	c.slow()
+	c.finished()
+	c.clocks()
 }
 
 func (c *checker) duplicates() {
@@ -196,9 +216,9 @@ func (c *checker) duplicates() {
 		if d.Where != nil {
 			c.where(name+".where", *d.Where)
 		}
-		isID := func(key string) bool { f, _ := c.field(key); return f.UUID && f.Null == 0 }
+		isID := func(key string) bool { f, _ := c.field(key); return f.UUID && f.Null == 0 && f.Hot == nil }
 		if d.NewID && !slices.ContainsFunc(s.Key, isID) {
-			c.fault("%s.new_id: the key has no uuid field that could be made anew and is never NULL", name)
+			c.fault("%s.new_id: the key has no uuid field that could be made anew, never NULL and never hot", name)
 		}
 		for _, change := range d.Change {
 			switch f, ok := c.field(change); {
@@ -262,6 +282,9 @@ func (c *checker) horizon() {
 	}
 	for _, outage := range s.Outage {
 		spans = append(spans, outage.From, outage.For)
+	}
+	for _, slow := range s.Slow {
+		spans = append(spans, slow.From, slow.For, limitOf(slow.Delay))
 	}
 	for _, span := range spans {
 		if span >= longest/8 {

@@ -104,6 +104,57 @@ func TestValidate(t *testing.T) {
 			`silent[0].for: 0 ms must be positive`,
 			`outage[0].flush: 5 rows a second must exceed the partition's own 5, or the backlog never ends`,
 		}},
+		{"sources", func(s *gen.Spec) {
+			s.PartitionShare = []float64{0.6, 0.3}
+			s.Slow = []gen.Slow{{Partition: 2, From: -1, For: -2, Delay: gen.Delay{Low: -3}}}
+			s.Finished = []gen.Finish{{Partition: 1, At: 8 * hour}, {Partition: 1, At: -1}}
+			s.Clock = []gen.Clock{{Skew: 1 << 38, Drift: 10_001}, {Partition: -1, Skew: -s.Start - 1}, {Partition: 0}}
+		}, []string{
+			`partitions.share: the shares add up to 90 %, not to 100 %`,
+			`slow[0].partition: 2 does not exist, there are 2`,
+			`slow[0].from: -1 ms is negative`,
+			`slow[0].for: -2 ms is negative`,
+			`slow[0].delay: -3 ms is negative`,
+			`finished[0].at: 28800000 ms does not lie within the duration of 28800000 ms`,
+			`finished[1].partition: 1 is finished already`,
+			`finished[1].at: -1 ms does not lie within the duration of 28800000 ms`,
+			`clock[0].skew: 274877906944 ms is more than 4 years`,
+			`clock[0].drift: 10001 ppm must be from -10000 to 10000`,
+			`clock[1].partition: -1 does not exist, there are 2`,
+			`clock[1].skew: -1767225600001 ms is more than 4 years`,
+			`clock[2].partition: 0 has a clock already`,
+		}},
+		{"clock before 1970", func(s *gen.Spec) { s.Start, s.Clock = 5, []gen.Clock{{Skew: -6}} }, []string{
+			`clock[0].skew: -6 ms makes the clock start before 1970`,
+		}},
+		{"shares", func(s *gen.Spec) { s.PartitionShare = []float64{1.5, -0.5} }, []string{
+			`partitions.share: that of partition 0, 1.5, must be above 0 and at most 1`,
+			`partitions.share: that of partition 1, -0.5, must be above 0 and at most 1`,
+		}},
+		{"number of shares", func(s *gen.Spec) { s.PartitionShare = []float64{1} }, []string{
+			`partitions.share: has 1 shares for 2 partitions`,
+		}},
+		{"share above the flush", func(s *gen.Spec) {
+			s.PartitionShare, s.Outage[0].Flush = []float64{0.1, 0.9}, 8
+		}, []string{
+			`outage[0].flush: 8 rows a second must exceed the partition's own 9, or the backlog never ends`,
+		}},
+		{"event time", func(s *gen.Spec) { s.EventTime.Resolution, s.EventTime.Null = -1, 1.5 }, []string{
+			`event_time.resolution: -1 ms must be from 0 to 4 years`,
+			`event_time.nulls: the share 1.5 must be from 0 to 1`,
+		}},
+		{"hot", func(s *gen.Spec) {
+			s.Fields[0].Hot, s.Fields[1].Hot = &gen.Hot{Share: 0.2, Keys: 3}, &gen.Hot{Keys: 1<<20 + 1}
+			s.Fields = append(s.Fields, gen.Field{Name: "n", Sequence: new(int64), Hot: &gen.Hot{Share: 1, Keys: 1}})
+		}, []string{
+			`fields[1] "quantity": the share 0 of hot must be above 0 and at most 1`,
+			`fields[1] "quantity": the 1048577 keys of hot must be from 1 to 1048576`,
+			`fields[4] "n": a sequence or a moment is not drawn by chance, so it has no hot values`,
+			`duplicates[3].new_id: the key has no uuid field that could be made anew, never NULL and never hot`,
+		}},
+		{"long slowness", func(s *gen.Spec) { s.Slow = []gen.Slow{{Delay: gen.Delay{Low: 1 << 38}}} }, []string{
+			`duration: a span of 274877906944 ms is longer than 2^37 ms, about 4 years; a long delay needs a cap`,
+		}},
 		{"duplicates", func(s *gen.Spec) {
 			s.Key, s.PartitionBy = []string{"quantity"}, "quantity"
 			s.Duplicates[0].Where = &gen.Where{Field: "customer", Op: "=", Value: 1}
@@ -117,7 +168,7 @@ func TestValidate(t *testing.T) {
 			`duplicates[2].change: "created_at" is the event time, for which there is restamp`,
 			`duplicates[2].change: "quantity" is part of the key, for which there is new_id`,
 			`duplicates[2].change: there is no field "color" (there are: order_id, quantity, price, customer)`,
-			`duplicates[3].new_id: the key has no uuid field that could be made anew and is never NULL`,
+			`duplicates[3].new_id: the key has no uuid field that could be made anew, never NULL and never hot`,
 		}},
 		{"too many rules", func(s *gen.Spec) { s.Duplicates = slices.Repeat(s.Duplicates, 16) }, []string{
 			`duplicates: 64 rules are more than the 63 that there can be`,

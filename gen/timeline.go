@@ -54,6 +54,19 @@ type silence struct {
 	from, to  uint64
 }
 
+// silences are the spans in which a partition creates no events, be it for a while or for good.
+func (s Spec) silences() []silence {
+	var all []silence
+	for _, silent := range s.Silent {
+		from, to := uint64(silent.From)<<tickBits, uint64(silent.From+silent.For)<<tickBits
+		all = append(all, silence{silent.Partition, from, to})
+	}
+	for _, f := range s.Finished {
+		all = append(all, silence{f.Partition, uint64(f.At) << tickBits, uint64(s.Duration) << tickBits})
+	}
+	return all
+}
+
 func newTimeline(s Spec, seed uint64, partition func(uint64) int) *timeline {
 	perTick := s.Rate / 1000 / tickPerMs
 	t := &timeline{
@@ -62,10 +75,7 @@ func newTimeline(s Spec, seed uint64, partition func(uint64) int) *timeline {
 		warp:      newWarp(s.Load),
 		partition: partition,
 	}
-	for _, silent := range s.Silent {
-		from, to := uint64(silent.From)<<tickBits, uint64(silent.From+silent.For)<<tickBits
-		t.silences = append(t.silences, silence{silent.Partition, from, to})
-	}
+	t.silences = s.silences()
 	// Room for 2 % and ten marks more than are expected; past the last mark the timeline is walked, only slower.
 	expected := s.expected() / markEvery
 	t.marks = make([]*markChunk, int(expected*1.02+10)/chunkMarks+1)

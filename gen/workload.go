@@ -34,8 +34,17 @@ type Workload interface {
 	LastArrival(event uint64) stream.Time
 	// Rows appends the rows of an event in order of arrival.
 	Rows(to []stream.Tag, event uint64) []stream.Tag
+	// Ends lists, in order, the partitions that end before the stream does. The first call may cost a delivery.
+	Ends() []End
 	// NewKey reports whether rows of this origin carry another key than their original (a retry with a new id).
 	NewKey(origin int) bool
+}
+
+// End is the end of a source partition that is finished: no row follows its last one.
+type End struct {
+	Partition int
+	Rows      int        // how many there are
+	Last      stream.Tag // the last of them, if there are any
 }
 
 // Stream delivers the rows of a workload in order of (arrival, partition, offset).

@@ -370,7 +370,7 @@ func anyScenario(t *rapid.T) *scenarios.Scenario {
 			Interval: rapid.SampledFrom([]stream.Time{0, 1000, 60_000, 3_600_000}).Draw(t, "checkpoint")},
 		Sink:  rapid.SampledFrom([]strategies.Sink{strategies.Retract, strategies.Append, strategies.Upsert}).Draw(t, "sink"),
 		State: rapid.SampledFrom([]string{"memory", "memory", "pebble"}).Draw(t, "state"),
-		Skew:  rapid.SampledFrom([]int{1, 50, 10_000}).Draw(t, "skew"),
+		Skew:  rapid.SampledFrom([]int{1, 50, 10_000}).Draw(t, "skew"), Retention: anySpan(t, "retention"),
 	}
 	s := &scenarios.Scenario{Name: "any", Seed: rapid.Uint64().Draw(t, "seed"), Job: job,
 		Workload: scenarios.Workload{Spec: &spec, Schema: workload.Schema()}}
@@ -430,7 +430,7 @@ func anyScenario(t *rapid.T) *scenarios.Scenario {
 }
 
 // anySpec is a stream of at most some hundred rows: of unique keys or of few, with disorder, copies of all kinds,
-// partitions that fall silent or are cut off.
+// partitions that fall silent or are cut off, are slow, end early or have a wrong clock.
 func anySpec(t *rapid.T) gen.Spec {
 	spec := gen.Spec{
 		Start: 1_767_225_600_000, Duration: 10 * 60 * 1000,
@@ -459,6 +459,23 @@ func anySpec(t *rapid.T) gen.Spec {
 	if rapid.Bool().Draw(t, "outage") {
 		spec.Outage = []gen.Outage{{Partition: spec.Partitions - 1, From: anySpan(t, "outage from"),
 			For: 1 + anySpan(t, "outage for"), Flush: 5}}
+	}
+	if rapid.Bool().Draw(t, "slow") {
+		spec.Slow = []gen.Slow{{Partition: 0, From: anySpan(t, "slow from"), For: anySpan(t, "slow for"),
+			Delay: gen.Delay{Kind: gen.Uniform, High: 1 + anySpan(t, "slowness")}}}
+	}
+	if rapid.Bool().Draw(t, "finished") {
+		spec.Finished = []gen.Finish{{Partition: spec.Partitions - 1, At: min(anySpan(t, "finished at"), spec.Duration-1)}}
+	}
+	if rapid.Bool().Draw(t, "clock") {
+		spec.Clock = []gen.Clock{{Partition: 0, Skew: anySpan(t, "ahead") - anySpan(t, "behind"), Drift: 9000}}
+	}
+	if rapid.Bool().Draw(t, "coarse") {
+		spec.EventTime.Resolution = 1000
+	}
+	if hot := rapid.IntRange(0, 9).Draw(t, "hot"); hot < len(spec.Fields) &&
+		!slices.ContainsFunc(spec.Duplicates, func(d gen.Duplicate) bool { return d.NewID }) {
+		spec.Fields[hot].Hot = &gen.Hot{Share: 0.3, Keys: 2}
 	}
 	return spec
 }

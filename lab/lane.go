@@ -29,6 +29,9 @@ type lane struct {
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
 	err       error
+	// takesNull is strategies.Plan.NullTimes; failed is why the strategy's job ended, and the run did not.
+	takesNull bool
+	failed    error
 }
 
 // newLane makes a lane. Measured asks for all there is to know of a run; a replay needs only its digests.
@@ -36,6 +39,7 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	job, plan := r.scenario.Job, e.plan
 	from, _ := r.workload.Span()
 	l := &lane{id: e.ID, from: from, peaks: make([]int64, job.Parallelism), rows: make([]int64, job.Parallelism)}
+	l.takesNull = plan.NullTimes
 	l.task, l.measured = r.newTask(e, l, sample), measured
 	commit := job.Checkpoint.Interval
 	if job.Checkpoint.Delivery != "exactly-once" {
@@ -88,7 +92,7 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) *sim.Task {
 
 // handle drives a batch through the task.
 func (l *lane) handle(b *sim.Batch) error {
-	if l.err != nil {
+	if l.err != nil || l.failed != nil {
 		return l.err
 	}
 	drive(l.task, b, l.push, l.mark)
@@ -103,7 +107,15 @@ func (l *lane) handle(b *sim.Batch) error {
 }
 
 func (l *lane) push(rows []stream.Row) {
+	if l.failed != nil {
+		return
+	}
 	for i := range rows {
+		if rows[i].Event == stream.NullTime && !l.takesNull {
+			l.failed = sim.NoEventTime(&rows[i])
+			rows = rows[:i]
+			break
+		}
 		l.task.Row(&rows[i])
 		if rows[i].First {
 			l.firsts++

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"runtime/debug"
 
 	"deduplab/results"
@@ -21,6 +22,7 @@ func (r *run) result() *results.Run {
 			WatermarkIntervalMS: int64(s.Job.Watermark.Interval), IdleAfterMS: int64(s.Job.Watermark.IdleAfter),
 			CheckpointIntervalMS: int64(s.Job.Checkpoint.Interval), Delivery: s.Job.Checkpoint.Delivery,
 			Sink: s.Job.Sink.String(), State: s.Job.State, WatermarkPer: s.Job.Watermark.Per, Skew: s.Job.Skew,
+			RetentionMS: int64(s.Job.Retention),
 			CatchUpRate: r.catchUpRate(), MiniBatchMS: int64(s.Job.MiniBatch.Latency), MiniBatchSize: s.Job.MiniBatch.Size,
 		},
 		Workload: r.base.survey.result(),
@@ -111,7 +113,7 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan
 	}
 	for _, cause := range scenarios.Causes {
 		if p, ok := r.replays[cause]; ok {
-			s.Determinism = append(s.Determinism, r.compare(cause, i, l.digest, p.lanes[i].digest))
+			s.Determinism = append(s.Determinism, r.compare(cause, i, l.digest, p))
 		}
 	}
 }
@@ -131,18 +133,27 @@ func undeclared(mode stream.ChangelogMode, c results.Changes) int64 {
 }
 
 // compare holds a replay against the run.
-func (r *run) compare(cause string, i int, base, replay sim.Digest) results.Determinism {
+func (r *run) compare(cause string, i int, base sim.Digest, p *pass) results.Determinism {
+	replay := p.lanes[i].digest
 	count := func(same bool) int {
 		if same {
 			return 1
 		}
 		return 0
 	}
-	return results.Determinism{
+	d := results.Determinism{
 		Cause: cause, Replays: 1,
 		SameTable:   count(base.SameTable(replay)),
 		SameChanges: count(base.Changes == replay.Changes),
 		SameOrder:   count(base.SameOrder(replay)),
 		Example:     r.differences[cause][i],
 	}
+	if p.missing.Rows > 0 {
+		d.RowsGone, d.LossesByCause = p.missing.Rows, map[string]int64{"retention": p.missing.Events}
+		if d.Example != "" {
+			d.Example = fmt.Sprintf("the source no longer has %s rows, which loses %s events; %s",
+				results.FormatCount(d.RowsGone), results.FormatCount(p.missing.Events), d.Example)
+		}
+	}
+	return d
 }

@@ -49,6 +49,7 @@ func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, e
 	if r.base, err = r.basePass(ctx); err != nil {
 		return nil, err
 	}
+	r.retire()
 	if err := r.replay(ctx); err != nil {
 		return nil, err
 	}
@@ -120,10 +121,19 @@ func (r *run) plan() error {
 	return nil
 }
 
+// retire takes the strategies out whose job failed; the reason stands in place of their numbers.
+func (r *run) retire() {
+	for i, l := range r.base.lanes {
+		if l != nil && l.failed != nil {
+			r.entries[i].plan.Refused, r.base.lanes[i] = l.failed.Error(), nil
+		}
+	}
+}
+
 // causes are the perturbations that the strategies are replayed under, and what each one is.
 func (r *run) causes() map[string]sim.Perturbation {
 	perturbations := map[string]sim.Perturbation{
-		"catch-up": {CatchUp: r.catchUpRate()},
+		"catch-up": {CatchUp: r.catchUpRate(), Retention: r.scenario.Job.Retention},
 	}
 	if r.workload.Partitions() > 1 {
 		perturbations["interleaving"] = sim.Perturbation{
@@ -163,8 +173,9 @@ func (r *run) replay(ctx context.Context) error {
 
 // pass is one delivery of the workload to all strategies.
 type pass struct {
-	survey *survey
-	lanes  []*lane // one a strategy, nil for a refused one
+	survey  *survey
+	lanes   []*lane // one a strategy, nil for a refused one
+	missing sim.Missing
 }
 
 // pass delivers the workload once. Batches are made by one goroutine while the strategies work on the batch before; a
@@ -204,6 +215,7 @@ func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *sur
 	if err := deliver(next, handlers); err != nil {
 		return nil, err
 	}
+	result.missing = feed.Missing()
 	return result, nil
 }
 
@@ -218,6 +230,7 @@ func (r *run) newFeed(p sim.Perturbation) *sim.Feed {
 			IdleAfter: job.Watermark.IdleAfter, PerReader: job.Watermark.Per == "reader",
 		},
 		Checkpoint: job.Checkpoint.Interval, Sample: sampleInterval(to - from), Perturbation: p,
+		NullTimes: slices.ContainsFunc(r.entries, func(e entry) bool { return e.plan.NullTimes && e.plan.Refused == "" }),
 	})
 }
 

@@ -25,6 +25,7 @@ func RunSeeds(ctx context.Context, s *scenarios.Scenario, o Options, n int) (*re
 		if r.base, err = r.basePass(ctx); err != nil {
 			return nil, err
 		}
+		r.retire()
 		all = append(all, r.result())
 	}
 	for _, r := range all {

@@ -183,7 +183,7 @@ func jobFacts(j results.Job) []fact {
 	if j.MiniBatchMS > 0 {
 		batch, size = millis(j.MiniBatchMS), "or "+plural(int64(j.MiniBatchSize), "row")
 	}
-	return []fact{
+	facts := []fact{
 		{"Flink", j.Flink, "", ""},
 		{"input", j.Input, "", ""},
 		{"parallelism", count(int64(j.Parallelism)), "", "subtask"},
@@ -199,6 +199,10 @@ func jobFacts(j results.Job) []fact {
 		{"skew", plural(int64(j.Skew), "row"), "the lead of a partition when interleaved anew", ""},
 		{"catch-up rate", count(j.CatchUpRate) + "/s", "rows of a reader in a backlog", ""},
 	}
+	if j.RetentionMS > 0 {
+		facts = append(facts, fact{"retention", millis(j.RetentionMS), "of the source, which a backlog lacks", ""})
+	}
+	return facts
 }
 
 func newSection(s *results.Strategy) section {

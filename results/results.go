@@ -47,6 +47,7 @@ type Job struct {
 	CatchUpRate          int64  `json:"catch_up_rate"` // rows a second and reader in a catch-up replay
 	MiniBatchMS          int64  `json:"mini_batch_ms"` // allow-latency, 0: off
 	MiniBatchSize        int    `json:"mini_batch_size"`
+	RetentionMS          int64  `json:"retention_ms,omitempty"` // how long the source keeps a row, 0: for ever
 }
 
 // Requirement is one line of the scenario's require section, as it was resolved.
@@ -236,6 +237,10 @@ type Determinism struct {
 	SameOrder   int    `json:"same_order"`
 	// Example tells the first difference found, in words; empty where all replays agree.
 	Example string `json:"example,omitempty"`
+	// RowsGone counts the rows that the source no longer had in a replay, by the job's retention. LossesByCause counts,
+	// as retention, the events that had no other row; those of the run itself are not among them.
+	RowsGone      int64            `json:"rows_gone,omitempty"`
+	LossesByCause map[string]int64 `json:"losses_by_cause,omitempty"`
 }
 
 // Verdict of one requirement.

@@ -24,7 +24,7 @@ func (l *loader) columns(to *[]gen.Field) func(*yml.Node) {
 	}
 }
 
-// column reads one field: the one kind that it is of, and how often it is NULL.
+// column reads one field: the one kind that it is of, how often it is NULL, and how often one of a few values.
 func (l *loader) column(n *yml.Node) gen.Field {
 	fd := gen.Field{Name: n.Name}
 	if _, err := column(n.Name); err != nil {
@@ -55,10 +55,19 @@ func (l *loader) column(n *yml.Node) gen.Field {
 			fd.Stamp = gen.Stamp(stamp)
 		}),
 		yml.May("nulls", yml.Value(l.Reader, &fd.Null, share)),
+		yml.May("hot", func(n *yml.Node) {
+			fd.Hot = &gen.Hot{}
+			l.Object(n,
+				yml.Must("share", yml.Value(l.Reader, &fd.Hot.Share, share)),
+				yml.Must("keys", yml.Bare(l.Reader, &fd.Hot.Keys, yml.Whole(1, 1<<20))),
+			)
+		}),
 	)
 	kinds := len(n.Items)
-	if n.Get("nulls") != nil {
-		kinds--
+	for _, other := range []string{"nulls", "hot"} {
+		if n.Get(other) != nil {
+			kinds--
+		}
 	}
 	none := n.Get("uuid") != nil && !fd.UUID
 	if l.Faults() == before && n.Kind == yml.Mapping && (kinds != 1 || none) {
@@ -118,6 +127,9 @@ func kindOf(fd gen.Field) string {
 		kind = "timestamp: " + string(fd.Stamp)
 	default:
 		kind = "faker: " + strconv.Quote(fd.Faker)
+	}
+	if fd.Hot != nil {
+		kind += fmt.Sprintf(", hot: {share: %s, keys: %d}", formatShare(fd.Hot.Share), fd.Hot.Keys)
 	}
 	if fd.Null > 0 {
 		kind += ", nulls: " + formatShare(fd.Null)

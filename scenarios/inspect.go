@@ -115,9 +115,18 @@ func (p *printer) workload(s *gen.Spec) {
 	p.open(1, "event_time")
 	p.field(2, "field", quoted(s.EventTime.Field))
 	p.orDefault(2, "log_append", !s.EventTime.LogAppend, s.EventTime.LogAppend)
+	if s.EventTime.Resolution > 0 {
+		p.field(2, "resolution", dur(s.EventTime.Resolution))
+	}
+	if s.EventTime.Null > 0 {
+		p.field(2, "nulls", formatShare(s.EventTime.Null))
+	}
 	p.open(1, "partitions")
 	p.orDefault(2, "count", s.Partitions == 1, s.Partitions)
 	p.orDefault(2, "by", s.PartitionBy == s.Key[0], quoted(s.PartitionBy))
+	if s.PartitionShare != nil {
+		p.field(2, "share", formatShares(s.PartitionShare))
+	}
 	p.orDefault(1, "transport", s.Transport.IsZero(), formatDelay(s.Transport))
 	if len(s.Silent) > 0 {
 		p.open(1, "silent")
@@ -132,6 +141,7 @@ func (p *printer) workload(s *gen.Spec) {
 		fmt.Fprintf(p, "    - {partition: %d, from: %s, for: %s, flush: %s}\n", o.Partition, dur(o.From), dur(o.For),
 			formatRate(o.Flush))
 	}
+	p.sources(s)
 	if len(s.Duplicates) > 0 {
 		p.open(1, "duplicates")
 	}
@@ -197,6 +207,9 @@ func (p *printer) job(j Job) {
 		fmt.Fprintln(p, "  # catch_up_rate: 100 times the stream's mean, the default")
 	}
 	p.orDefault(1, "skew", j.Skew == d.Skew, j.Skew)
+	if j.Retention > 0 {
+		p.field(1, "retention", dur(j.Retention))
+	}
 }
 
 func (p *printer) entry(e Entry) {

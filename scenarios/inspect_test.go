@@ -114,12 +114,23 @@ func drawScenario(t *rapid.T) string {
 	d.add("  fields:\n    id: {uuid: true}\n    n: {int: [%d, %d]}\n", d.int(-9, 0), d.int(0, 9_000))
 	d.add("    p: {decimal: [%d.%02d, 100.5]}\n    who: {faker: \"{firstname} #\"}\n", d.int(0, 99), d.int(0, 99))
 	d.maybe("    seq: {sequence: %d, nulls: %s}\n", d.int(-9, 9), d.pick("5%", "0", "1", "0.123"))
-	d.maybe("    rank: {zipf: {n: %d%s}}\n", d.int(1, 1_000_000), d.pick("", ", s: 1.2", ", s: 0"))
+	d.maybe("    rank: {zipf: {n: %d%s}%s}\n", d.int(1, 1_000_000), d.pick("", ", s: 1.2", ", s: 0"),
+		d.pick("", ", hot: {share: 33.3%, keys: 7}", ", nulls: 0.5, hot: {keys: 1, share: 1}"))
 	d.maybe("    color: {choice: %s}\n", d.pick("[red]", `[red, "null", "a: b"]`, "{red: 60%, green: 40%, \"b: 1\": 0.1}"))
 	d.maybe("    fill: {text: %d}\n    sent_at: {timestamp: %s}\n", d.int(1, 65536), d.pick("sent", "created"))
 	d.add("  key: %s\n", d.pick("id", "[id]", "[id, n]"))
-	d.add("  event_time: {field: %s, log_append: %s}\n", d.pick("ts", "created_at", `"null"`), d.pick("true", "false"))
-	d.maybe("  partitions: {count: %d%s}\n", d.int(3, 65535), d.pick("", ", by: id", ", by: n"))
+	d.add("  event_time: {field: %s, log_append: %s%s}\n", d.pick("ts", "created_at", `"null"`), d.pick("true", "false"),
+		d.pick("", ", resolution: 1s", ", nulls: 0.1%", ", nulls: 1, resolution: 1h30m"))
+	if d.pick("plain", "sources") == "sources" {
+		d.add("  partitions: {count: 3, share: %s}\n", d.pick("[60%, 30%, 10%]", "[0.125, 0.375, 0.5]"))
+		d.maybe("  slow:\n    - {partition: 0, delay: %s}\n    - {partition: 2, delay: 1s, from: %s, for: %s}\n", d.delay(),
+			d.span(0), d.span(1))
+		d.maybe("  finished: [{partition: %d, at: 1s}]\n", d.int(0, 2))
+		d.maybe("  clock: [{partition: 0, skew: %s}, {partition: 2, drift: %sppm}, {partition: 1, skew: 0s, drift: 0ppm}]\n",
+			d.pick("30s", "-1m30s", "-0s"), d.pick("50", "-0.5", "-0", "0.125"))
+	} else {
+		d.maybe("  partitions: {count: %d%s}\n", d.int(3, 65535), d.pick("", ", by: id", ", by: n"))
+	}
 	d.maybe("  transport: %s\n", d.delay())
 	d.add("  duplicates:\n")
 	for range d.int(1, 3) {
@@ -130,7 +141,7 @@ func drawScenario(t *rapid.T) string {
 		d.maybe(", change: %s", d.pick("p", "[p, who]", "who"))
 		d.add("}\n")
 	}
-	d.maybe("job:\n  parallelism: %d\n  sink: %s\n  watermark: {delay: %s, idle_after: %s, per: %s}\n"+
+	d.maybe("job:\n  retention: 90m\n  parallelism: %d\n  sink: %s\n  watermark: {delay: %s, idle_after: %s, per: %s}\n"+
 		"  checkpoint: {interval: %s, delivery: %s}\n", d.int(1, 128), d.pick("append", "retract", "upsert"), d.span(0),
 		d.span(0), d.pick("partition", "reader"), d.span(1), d.pick("at-least-once", "exactly-once"))
 	d.add("strategies:\n")

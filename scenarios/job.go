@@ -57,6 +57,7 @@ func (l *loader) job(n *yml.Node) {
 			)
 		}),
 		yml.May("catch_up_rate", yml.Value(l.Reader, &j.CatchUpRate, rate)),
+		yml.May("retention", yml.Value(l.Reader, &j.Retention, positive)),
 		yml.May("skew", yml.Bare(l.Reader, &j.Skew, yml.Whole(1, math.MaxInt32))),
 	)
 }

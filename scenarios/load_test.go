@@ -158,6 +158,24 @@ var broken = []struct {
 			"    i: {choice: {}}\n    j: {choice: red}",
 		"key: order_id", "key: i", "{field: created_at}", "{field: j}",
 	}},
+	{name: "sources", edits: []string{
+		"count: 2, by: order_id}", "count: 2, share: [60%, x]}\n" +
+			"  slow: [{partition: 0, delay: 5, for: 0s}, {partition: 1}]\n" +
+			"  finished: [{partition: 1}, {partition: -1, at: 1h}]\n" +
+			"  clock: [{partition: 0, skew: --5s, drift: 50}, {partition: 1}, {partition: 1, skew: 5y, drift: --1ppm}]",
+		"{field: created_at}", "{field: created_at, resolution: 0s, nulls: 200%}",
+		"order_id: {uuid: true}", "order_id: {uuid: true, hot: {share: 0.5}}",
+		"customer: {", "customer: {hot: {share: 5, keys: 0}, ",
+		"  sink: retract", "  sink: retract\n  retention: 0s",
+	}},
+	{name: "sources, the generator's own checks", edits: []string{
+		"count: 2, by: order_id}", "count: 2, share: [60%, 30%]}\n" +
+			"  slow: [{partition: 2, delay: 5s}]\n" +
+			"  finished: [{partition: 0, at: 8h}, {partition: 0, at: 1h}]\n" +
+			"  clock: [{partition: 0, skew: 5s}, {partition: 0, drift: 20000ppm}]",
+		"price:    {decimal: [2.00, 500.00]}", "price:    {sequence: 1, hot: {share: 0, keys: 1}}",
+	}},
+	{name: "number of shares", edits: []string{"count: 2, by: order_id}", "count: 3, share: 100%}"}},
 	{name: "unknown kind of event", whole: "scenario: x\nworkload: {duration: 1h, rate: 1/s, events: orders}\n" +
 		"strategies: [ptf, nontime: {order_by: price asc}]\n"},
 	{name: "kind of event", whole: "scenario: x\nworkload: {duration: 1h, rate: 1/s, events: order, key: id}\n" +
@@ -289,6 +307,60 @@ func TestFaultsAreSortedAndPlaced(t *testing.T) {
 	}
 	if want := []string{"dir/x.yaml:3:7", "dir/x.yaml:6:9", "dir/x.yaml:31:3"}; !slices.Equal(places, want) {
 		t.Errorf("faults at %v, want %v", places, want)
+	}
+}
+
+func TestLoadSources(t *testing.T) {
+	src := strings.NewReplacer(
+		"count: 2, by: order_id}", "count: 2, by: order_id, share: [70%, 0.3]}\n"+
+			"  slow: [{partition: 1, delay: {uniform: [1s, 5s]}, from: 1h, for: 10m}, {partition: 0, delay: 1s}]\n"+
+			"  finished: [{partition: 1, at: 4h}]\n"+
+			"  clock: [{partition: 0, skew: -30s, drift: 50ppm}, {partition: 1, drift: -0.5ppm}]",
+		"{field: created_at}", "{field: created_at, resolution: 1s, nulls: 0.1%}",
+		"decimal: [2.00, 500.00]", "decimal: [2.00, 500.00], hot: {share: 20%, keys: 3}",
+		"  sink: retract", "  sink: retract\n  retention: 6h",
+	).Replace(base)
+	s, err := scenarios.Load("x.yaml", []byte(src), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := s.Workload.Spec
+	for _, check := range []struct {
+		what      string
+		got, want any
+	}{
+		{"share", spec.PartitionShare, []float64{0.7, 0.3}},
+		{"slow", spec.Slow, []gen.Slow{
+			{Partition: 1, From: 3_600_000, For: 600_000, Delay: gen.Delay{Kind: gen.Uniform, Low: 1000, High: 5000}},
+			{Partition: 0, Delay: gen.Delay{Low: 1000}},
+		}},
+		{"finished", spec.Finished, []gen.Finish{{Partition: 1, At: 14_400_000}}},
+		{"clock", spec.Clock, []gen.Clock{{Partition: 0, Skew: -30_000, Drift: 50}, {Partition: 1, Drift: -0.5}}},
+		{"event time", spec.EventTime, gen.EventTime{Field: "created_at", Resolution: 1000, Null: 0.001}},
+		{"hot", *spec.Fields[1].Hot, gen.Hot{Share: 0.2, Keys: 3}},
+		{"retention", s.Job.Retention, stream.Time(21_600_000)},
+	} {
+		if !reflect.DeepEqual(check.got, check.want) {
+			t.Errorf("%s is %+v, want %+v", check.what, check.got, check.want)
+		}
+	}
+	repeat(t, s)
+	var out strings.Builder
+	if err := s.Inspect(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"    share: [70%, 30%]",
+		"    - {partition: 1, delay: {uniform: [1s, 5s]}, from: 1h, for: 10m}",
+		"    - {partition: 1, at: 4h}",
+		"    - {partition: 0, skew: -30s, drift: 50ppm}",
+		"    - {partition: 1, skew: 0s, drift: -0.5ppm}",
+		"    resolution: 1s", "    nulls: 0.1%", "  retention: 6h",
+		"    price: {decimal: [2.00, 500.00], hot: {share: 20%, keys: 3}}",
+	} {
+		if !strings.Contains(out.String(), line+"\n") {
+			t.Errorf("no line %q in\n%s", line, &out)
+		}
 	}
 }
 

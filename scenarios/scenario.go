@@ -11,6 +11,17 @@
 //	strategies: [ptf: {ttl: 2h}, ...]
 //	require: {lost: <= 0, ...}  # one verdict each for every strategy
 //
+// In a generated workload the partitions of the source, the key and the event time can be as uneven as real ones:
+//
+//	partitions: {count: 4, by: order_id, share: [40%, 30%, 20%, 10%]}
+//	silent:   [{partition: 0, from: 1h, for: 10m}]               # creates nothing
+//	outage:   [{partition: 1, from: 3h, for: 10m, flush: 500/s}] # creates, and delivers afterwards
+//	slow:     [{partition: 1, delay: {uniform: [1s, 5s]}, from: 2h, for: 1h}]  # from and for may be missing
+//	finished: [{partition: 2, at: 1h}]                           # ends, and no longer holds back the watermark
+//	clock:    [{partition: 3, skew: -30s, drift: 50ppm}]         # the device's, by which its event times are wrong
+//	fields:   {customer: {int: [1, 1000], hot: {share: 20%, keys: 3}}}  # 20 % of the events have one of 3 values
+//	event_time: {field: created_at, resolution: 1s, nulls: 0.1%} # floored to the second; some are NULL
+//
 // [Load] is strict: whatever it does not know is a fault, and all faults of a file are reported at once, each with its
 // place. [Scenario.Inspect] writes a scenario with everything that was left to the defaults.
 package scenarios
@@ -65,6 +76,10 @@ type Job struct {
 	// stream's mean.
 	CatchUpRate float64
 	Skew        int // rows by which an interleaving replay lets one partition lead
+	// Retention is how long the source keeps a row from its arrival; 0: for ever. A catch-up replay, which reads from
+	// the end of the span on, lacks the rows that are older, one by one (Kafka deletes whole segments). The run itself
+	// reads every row as it arrives.
+	Retention stream.Time
 }
 
 // Watermark says how watermarks are made.

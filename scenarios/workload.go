@@ -38,6 +38,9 @@ func (l *loader) workload(n *yml.Node) {
 		yml.May("transport", l.delay(&spec.Transport)),
 		yml.May("silent", l.silences(&spec.Silent)),
 		yml.May("outage", l.outages(&spec.Outage)),
+		yml.May("slow", l.slow(&spec.Slow)),
+		yml.May("finished", l.finished(&spec.Finished)),
+		yml.May("clock", l.clocks(&spec.Clock)),
 		yml.May("duplicates", l.duplicates(spec)),
 	)
 	if spec.PartitionBy == "" && len(spec.Key) > 0 {
@@ -92,6 +95,8 @@ func (l *loader) eventTime(to *gen.EventTime) func(*yml.Node) {
 		l.Object(n,
 			needs("field", yml.Value(l.Reader, &to.Field, column)),
 			yml.May("log_append", yml.Bare(l.Reader, &to.LogAppend, yml.Boolean)),
+			yml.May("resolution", yml.Value(l.Reader, &to.Resolution, positive)),
+			yml.May("nulls", yml.Value(l.Reader, &to.Null, share)),
 		)
 	}
 }
@@ -101,9 +106,11 @@ func (l *loader) partitions(spec *gen.Spec) func(*yml.Node) {
 		l.Object(n,
 			yml.Must("count", yml.Bare(l.Reader, &spec.Partitions, yml.Whole(1, 65535))),
 			yml.May("by", yml.Value(l.Reader, &spec.PartitionBy, l.columnOf(&spec.Fields))),
+			yml.May("share", l.shares(&spec.PartitionShare)),
 		)
 		if !l.sound(n, "count") {
 			spec.Partitions = 65535 // so that no partition named elsewhere is a fault
+			spec.PartitionShare = nil
 		}
 	}
 }

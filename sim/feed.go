@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"deduplab/gen"
 	"deduplab/stream"
@@ -16,6 +17,9 @@ type FeedSpec struct {
 	// themselves.
 	Checkpoint, Sample stream.Time
 	Perturbation       Perturbation
+	// NullTimes says that some engine takes rows without event time; otherwise the first one is an error. The source
+	// is not told the time of such a row.
+	NullTimes bool
 }
 
 // Perturbation is a change to how the same input is read that must not matter.
@@ -28,6 +32,9 @@ type Perturbation struct {
 	// CatchUp reads a backlog: all rows are readable at the start, and each reader handles CatchUp rows a second, at
 	// most 500 of a partition in turn. 0: off.
 	CatchUp int64
+	// Retention is how long the source keeps a row from its arrival. The backlog is read from the end of the
+	// workload's span on, so the rows that arrived more than Retention before that are gone. 0: it keeps all.
+	Retention stream.Time
 }
 
 const (
@@ -82,6 +89,8 @@ type Feed struct {
 	lastRow                       []stream.Time
 	newest                        []stream.Time // largest event time
 	combined                      stream.Time
+	ends                          []gen.End // of the partitions that end before the stream
+	missing                       Missing
 
 	batch *Batch
 }
@@ -103,6 +112,7 @@ func NewFeed(spec FeedSpec) *Feed {
 		f.tick = stream.MaxTime
 	}
 	f.checkpoint, f.sample = nextMultiple(from, spec.Checkpoint), nextMultiple(from, spec.Sample)
+	f.ends = slices.Clone(spec.Workload.Ends())
 	f.catching = make([]bool, spec.Workload.Partitions())
 	f.lastRow = make([]stream.Time, len(f.catching))
 	f.newest = make([]stream.Time, len(f.catching))
@@ -114,7 +124,7 @@ func NewFeed(spec FeedSpec) *Feed {
 	case p.Interleave:
 		f.rows = newInterleaving(rows, len(f.catching), p)
 	case p.CatchUp > 0:
-		f.rows = newBacklog(spec.Workload, spec.Source.Readers, from, p.CatchUp)
+		f.rows = newBacklog(f, from)
 	default:
 		f.rows = rows
 	}
@@ -136,6 +146,7 @@ func (f *Feed) Next(batch *Batch) (bool, error) {
 		return false, nil
 	}
 	f.batch = batch
+	f.finishUnread()
 	for len(batch.Rows) < batchRows && len(batch.Marks) < batchRows {
 		if !f.has && !f.read {
 			row, ok, err := f.rows.next()
@@ -152,9 +163,8 @@ func (f *Feed) Next(batch *Batch) (bool, error) {
 			f.instant(f.nextInstant())
 			continue
 		}
-		if f.pending.Event == stream.NullTime {
-			return false, fmt.Errorf("the row of partition %d that arrives at %s has no event time: Flink's watermark assigner "+
-				"fails the job on NULL (flink watermark/sql-null-rowtime)", f.pending.Partition, f.pending.Arrival)
+		if f.pending.Event == stream.NullTime && !f.spec.NullTimes {
+			return false, NoEventTime(&f.pending)
 		}
 		if at := f.nextInstant(); at < f.pending.Arrival {
 			f.instant(at)
@@ -163,6 +173,12 @@ func (f *Feed) Next(batch *Batch) (bool, error) {
 		f.row()
 	}
 	return true, nil
+}
+
+// NoEventTime is the error with which a Flink job ends at a row without event time.
+func NoEventTime(row *stream.Row) error {
+	return fmt.Errorf("the row of partition %d that arrives at %s has no event time: Flink's watermark assigner fails "+
+		"the job on NULL (flink watermark/sql-null-rowtime)", row.Partition, row.Arrival)
 }
 
 // nextInstant is the next moment at which something other than a row happens.
@@ -208,6 +224,38 @@ func (f *Feed) row() {
 	f.newest[p] = max(f.newest[p], row.Event)
 	f.batch.Rows = append(f.batch.Rows, *row)
 	f.source.Row(int(p), row.Event)
+	for i := range f.ends {
+		if f.ends[i].Last == row.Tag {
+			f.source.Finish(int(p))
+		}
+	}
+}
+
+// finishUnread finishes the partitions of which there is nothing to read.
+func (f *Feed) finishUnread() {
+	f.ends = slices.DeleteFunc(f.ends, func(end gen.End) bool {
+		unread := end.Rows == 0 || f.isGone(f.spec.Workload.Arrival(end.Last))
+		if unread {
+			f.source.Finish(end.Partition)
+		}
+		return unread
+	})
+}
+
+// Missing is what a replay did not find any more.
+type Missing struct {
+	Rows   int64
+	Events int64 // that lost all their rows
+}
+
+// Missing tells what the source no longer had; all of it is known once the last row has been read.
+func (f *Feed) Missing() Missing { return f.missing }
+
+// isGone reports whether the source no longer has a row that arrived at a moment.
+func (f *Feed) isGone(arrival stream.Time) bool {
+	p := f.spec.Perturbation
+	_, to := f.spec.Workload.Span()
+	return p.CatchUp > 0 && p.Retention > 0 && arrival < to-p.Retention
 }
 
 // finish ends the stream: the watermark goes to its maximum and a last checkpoint commits.
@@ -352,10 +400,10 @@ func (v *interleaving) oldestQueue() int {
 
 // backlog reads all partitions from the start at a fixed rate: one cursor a partition.
 type backlog struct {
+	feed    *Feed
 	cursors []*arrivals // by partition, each over the whole workload
 	readers []backlogReader
 	start   stream.Time
-	rate    int64
 }
 
 type backlogReader struct {
@@ -367,8 +415,9 @@ type backlogReader struct {
 	has        bool
 }
 
-func newBacklog(w gen.Workload, readers int, start stream.Time, rate int64) *backlog {
-	b := &backlog{readers: make([]backlogReader, readers), start: start, rate: rate}
+func newBacklog(f *Feed, start stream.Time) *backlog {
+	w, readers := f.spec.Workload, f.spec.Source.Readers
+	b := &backlog{feed: f, readers: make([]backlogReader, readers), start: start}
 	for p := range w.Partitions() {
 		b.cursors = append(b.cursors, &arrivals{stream: w.Stream(), buffer: make([]stream.Row, 256)})
 		r := &b.readers[p%readers]
@@ -409,7 +458,7 @@ func (b *backlog) poll(r *backlogReader) error {
 			r.polled = 0
 			continue
 		}
-		row.Arrival = b.start + stream.Time(r.done*1000/b.rate)
+		row.Arrival = b.start + stream.Time(r.done*1000/b.feed.spec.Perturbation.CatchUp)
 		r.row, r.has = row, true
 		r.done++
 		if r.polled++; r.polled == pollRows {
@@ -420,12 +469,21 @@ func (b *backlog) poll(r *backlogReader) error {
 	return nil
 }
 
-// nextOf is the next row of a partition.
+// nextOf is the next row of a partition that the source still has.
 func (b *backlog) nextOf(partition int) (stream.Row, bool, error) {
 	for {
 		row, ok, err := b.cursors[partition].next()
-		if !ok || err != nil || int(row.Partition) == partition {
+		switch {
+		case !ok || err != nil:
 			return row, ok, err
+		case int(row.Partition) != partition:
+		case b.feed.isGone(row.Arrival):
+			b.feed.missing.Rows++
+			if row.First && b.feed.isGone(b.feed.spec.Workload.LastArrival(row.Tag.Event())) {
+				b.feed.missing.Events++
+			}
+		default:
+			return row, true, nil
 		}
 	}
 }

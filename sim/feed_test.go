@@ -32,8 +32,28 @@ func TestFeedOrder(t *testing.T) {
 		end       stream.Time
 		at        []stream.Time
 		partition []uint16
+		last      []int // by partition that is finished: its last row, -1 if it has none
 		want      string
 	}{
+		{
+			story: "a partition that is finished with its last row does not hold back the watermark any longer",
+			spec:  FeedSpec{Source: SourceSpec{Readers: 1, Interval: 200}},
+			end:   500, at: []stream.Time{100, 150, 300}, partition: []uint16{0, 1, 1}, last: []int{0},
+			want: "p0@100 p1@150 r0=150 watermark=150 p1@300 r0=300 watermark=300 span@500 r0=max watermark=max end@500",
+		},
+		{
+			story: "a reader ends with the last row of its last partition",
+			spec:  FeedSpec{Source: SourceSpec{Readers: 2, Interval: 200}},
+			end:   500, at: []stream.Time{100, 150, 300}, partition: []uint16{0, 1, 1}, last: []int{0},
+			want: "p0@100 r0=max p1@150 r1=150 watermark=150 p1@300 r1=300 watermark=300 span@500 r1=max " +
+				"watermark=max end@500",
+		},
+		{
+			story: "a partition that is finished before its first row",
+			spec:  FeedSpec{Source: SourceSpec{Readers: 2, Interval: 200}},
+			end:   500, at: []stream.Time{150}, partition: []uint16{1}, last: []int{-1},
+			want: "r0=max p1@150 r1=150 watermark=150 span@500 r1=max watermark=max end@500",
+		},
 		{
 			story: "rows by partition, then the watermark tick, the checkpoint, the sample, the end of span",
 			spec:  FeedSpec{Source: SourceSpec{Readers: 1, Interval: 200}, Checkpoint: 200, Sample: 200},
@@ -67,7 +87,11 @@ func TestFeedOrder(t *testing.T) {
 			want: "p0@10 r0=10 p1@250 span@300 r0=max r1=max watermark=max end@300",
 		},
 	} {
-		c.spec.Workload = arriving(c.end, c.at, c.partition)
+		w := arriving(c.end, c.at, c.partition)
+		for p, row := range c.last {
+			w.ends = append(w.ends, gen.End{Partition: p, Rows: min(row+1, 1), Last: stream.NewTag(uint64(max(row, 0)), 0, 0)})
+		}
+		c.spec.Workload = w
 		got, err := told(NewFeed(c.spec))
 		if err != nil {
 			t.Fatal(err)
@@ -263,5 +287,60 @@ func TestFeedBehind(t *testing.T) {
 	// Partition 0 was quiet for as long as the idle timeout too, but nothing had passed it meanwhile.
 	if want := []bool{false, false, false, false, false, true, true}; !slices.Equal(behind, want) {
 		t.Errorf("behind: %v, want %v", behind, want)
+	}
+}
+
+// A backlog is read from the end of the span on. What arrived longer before it than the retention is gone, and with it
+// the events that have no other row.
+func TestFeedCatchUpAfterRetention(t *testing.T) {
+	rows := []stream.Row{
+		{Event: 100, Arrival: 100}, {Event: 200, Arrival: 200}, {Event: 250, Arrival: 300, Partition: 1},
+		{Event: 100, Arrival: 499}, {Event: 200, Arrival: 500}, {Event: 800, Arrival: 800},
+	}
+	for _, c := range []struct {
+		story     string
+		retention stream.Time
+		last      []gen.End
+		want      string
+		missing   Missing
+	}{
+		{"no limit", 0, nil, "p0@0 p0@1 p0@2 p0@3 p0@4 p1@5 r0=250 watermark=250 span@1000 r0=max watermark=max end@1000",
+			Missing{}},
+		{"all within it", 900, nil, "p0@0 p0@1 p0@2 p0@3 p0@4 p1@5 r0=250 watermark=250 span@1000 r0=max " +
+			"watermark=max end@1000", Missing{}},
+		{"event b has a row left, a and c have none", 500, nil, "p0@0 p0@1 span@1000 r0=max watermark=max end@1000",
+			Missing{Rows: 4, Events: 2}},
+		{"a finished partition of which nothing is left does not hold back the watermark", 500,
+			[]gen.End{{Partition: 1, Rows: 1, Last: stream.NewTag(2, 0, 0)}},
+			"p0@0 p0@1 r0=800 watermark=800 span@1000 r0=max watermark=max end@1000", Missing{Rows: 4, Events: 2}},
+		{"everything is older", 1, nil, "span@1000 r0=max watermark=max end@1000", Missing{Rows: 6, Events: 4}},
+	} {
+		w := rowsOf(1000, []string{"a1", "b1", "c1", "a2", "b2", "d1"}, rows)
+		w.ends = c.last
+		feed := NewFeed(FeedSpec{Workload: w, Source: SourceSpec{Readers: 1, Interval: 200},
+			Perturbation: Perturbation{CatchUp: 1000, Retention: c.retention}})
+		got, err := told(feed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line := strings.Join(got, " "); line != c.want || feed.Missing() != c.missing {
+			t.Errorf("%s:\n got %s, missing %+v\nwant %s, missing %+v", c.story, line, feed.Missing(), c.want, c.missing)
+		}
+	}
+}
+
+// A row without event time fails the feed unless an engine takes it; the watermark does not see it then.
+func TestFeedNullTimes(t *testing.T) {
+	w := arriving(500, []stream.Time{100, 300}, []uint16{0, 0})
+	w.rows[1].Event = stream.NullTime
+	spec := FeedSpec{Workload: w, Source: SourceSpec{Readers: 1, Interval: 200}}
+	if _, err := told(NewFeed(spec)); err == nil || err.Error() != NoEventTime(&w.rows[1]).Error() {
+		t.Errorf("got the error %v", err)
+	}
+	spec.NullTimes = true
+	got, err := told(NewFeed(spec))
+	want := "p0@100 r0=100 watermark=100 p0@300 span@500 r0=max watermark=max end@500"
+	if line := strings.Join(got, " "); line != want || err != nil {
+		t.Errorf("got %s, %v\nwant %s", line, err, want)
 	}
 }

@@ -31,9 +31,10 @@ type Source struct {
 	readers []*reader
 	valve   *Valve
 
-	// By partition, one or the other:
+	// By partition, one or the other; the generator of a finished partition is nil.
 	assigners  []*SQLAssigner
 	generators []*Generator
+	splits     []*Split // of the generators
 }
 
 // reader is one source subtask, and the output of what makes its watermarks (Flink's WatermarkToDataOutput).
@@ -43,11 +44,10 @@ type reader struct {
 	index     int
 	watermark stream.Time
 	idle      bool
+	reading   int // partitions that are not finished
 
 	assigner    *SQLAssigner // per reader, or else:
 	multiplexer *Multiplexer
-	generators  []*Generator
-	splits      []*Split
 }
 
 // NewSource opens a source.
@@ -61,6 +61,7 @@ func NewSource(spec SourceSpec, out SourceOutput) *Source {
 	}
 	for p := range spec.Partitions {
 		r := s.readers[p%spec.Readers]
+		r.reading++
 		if spec.PerReader {
 			if r.assigner == nil {
 				r.assigner = NewSQLAssigner(spec.Delay, spec.Interval, spec.IdleAfter, spec.Start, r)
@@ -69,10 +70,8 @@ func NewSource(spec SourceSpec, out SourceOutput) *Source {
 			s.assigners = append(s.assigners, r.assigner)
 			continue
 		}
-		g := newPushedDown(spec.Delay, spec.IdleAfter)
-		r.generators = append(r.generators, g)
-		r.splits = append(r.splits, r.multiplexer.Register())
-		s.generators = append(s.generators, g)
+		s.generators = append(s.generators, newPushedDown(spec.Delay, spec.IdleAfter))
+		s.splits = append(s.splits, r.multiplexer.Register())
 	}
 	for _, r := range s.readers[min(spec.Partitions, spec.Readers):] {
 		r.Idle()
@@ -97,15 +96,35 @@ func (s *Source) Row(partition int, event stream.Time) {
 
 // Tick is the periodic timer of all readers.
 func (s *Source) Tick(now stream.Time) {
-	for _, r := range s.readers {
+	for i, r := range s.readers {
+		if r.reading == 0 {
+			continue
+		}
 		if r.assigner != nil {
 			r.assigner.Tick(now)
 			continue
 		}
-		for i, g := range r.generators {
-			g.Periodic(now, r.splits[i])
+		for p := i; p < len(s.generators); p += len(s.readers) {
+			if g := s.generators[p]; g != nil {
+				g.Periodic(now, s.splits[p])
+			}
 		}
 		r.multiplexer.Periodic()
+	}
+}
+
+// Finish tells that the last row of a partition has been read. Its split leaves the reader, which goes on with the
+// others and ends with its last one: it sends MaxTime, for the source is one that finds no new partitions. (With
+// partition discovery a reader of Flink 2.3 stays where it is when it is left without a split: FLINK-39586.) A channel
+// that has ended is not idle, so that the watermark goes to MaxTime when all others are: FLINK-38477.
+func (s *Source) Finish(partition int) {
+	r := s.readers[partition%len(s.readers)]
+	if r.assigner == nil {
+		r.multiplexer.Unregister(s.splits[partition])
+		s.generators[partition] = nil
+	}
+	if r.reading--; r.reading == 0 {
+		r.Watermark(stream.MaxTime)
 	}
 }
 

@@ -79,6 +79,65 @@ func TestSourceIdlePartitionFreesTheOthers(t *testing.T) {
 	out.expect(t, "") // back and behind: it stays where it is
 }
 
+func TestSourceFinishedPartitionFreesTheOthers(t *testing.T) {
+	var out sourceSignals
+	s := NewSource(SourceSpec{Partitions: 4, Readers: 2, Interval: 200}, &out)
+	for p, event := range []stream.Time{100, 200, 300, 400} {
+		s.Row(p, event)
+	}
+	s.Tick(200)
+	out.expect(t, "r0=100 r1=200 100")
+	s.Row(0, 5000) // the split is gone before it makes a watermark of its last row
+	s.Finish(0)
+	out.expect(t, "")
+	s.Tick(400)
+	out.expect(t, "r0=300 200")
+	s.Finish(2) // the last one of its reader
+	out.expect(t, "r0=9223372036854775807")
+	s.Finish(1)
+	s.Row(3, 600)
+	s.Tick(600)
+	out.expect(t, "r1=600 600")
+	s.Finish(3)
+	out.expect(t, "r1=9223372036854775807 9223372036854775807")
+	s.Tick(800)
+	s.End()
+	out.expect(t, "")
+}
+
+// One assigner stands behind a reader, whatever its partitions do: it ends with the last of them.
+func TestSourceReaderEndsWithItsLastPartition(t *testing.T) {
+	var out sourceSignals
+	s := NewSource(SourceSpec{Partitions: 3, Readers: 2, Interval: 200, PerReader: true}, &out)
+	s.Row(0, 1000)
+	s.Row(1, 500)
+	out.expect(t, "r0=1000 r1=500 500")
+	s.Finish(0)
+	out.expect(t, "")
+	s.Finish(1)
+	out.expect(t, "r1=9223372036854775807 1000")
+	s.Row(2, 1500)
+	out.expect(t, "r0=1500 1500")
+}
+
+// A reader that has ended counts as one at MaxTime, not as an idle one: it wins as soon as all others are idle.
+func TestSourceEndedReaderWinsOverIdleOnes(t *testing.T) {
+	const start = 1_000_000
+	var out sourceSignals
+	s := NewSource(SourceSpec{Partitions: 2, Readers: 2, Interval: 200, IdleAfter: 1000, Start: start}, &out)
+	s.Row(0, 100)
+	s.Row(1, 100)
+	s.Tick(start + 200)
+	s.Finish(0)
+	out.expect(t, "r0=100 r1=100 100 r0=9223372036854775807")
+	for now := stream.Time(start + 400); now <= start+1400; now += 200 {
+		s.Tick(now)
+	}
+	out.expect(t, "")
+	s.Tick(start + 1600)
+	out.expect(t, "9223372036854775807")
+}
+
 func TestSourceIdleReaderFreesTheOthersUntilItsWatermarkAdvances(t *testing.T) {
 	for _, perReader := range []bool{false, true} {
 		const start = 1_000_000

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 
 	"deduplab/stream"
 )
@@ -190,6 +191,13 @@ func (m *Multiplexer) Register() *Split {
 	s := &Split{watermark: stream.MinTime}
 	m.splits = append(m.splits, s)
 	return s
+}
+
+// Unregister takes a split out that is finished, so that it no longer holds the others back: their least watermark
+// goes out with the next Periodic. That is WatermarkOutputMultiplexer.unregisterOutput, which Flink's SourceOperator
+// calls through ReaderOutput.releaseOutputForSplit once the reader has handed out the last row of a split.
+func (m *Multiplexer) Unregister(s *Split) {
+	m.splits = slices.DeleteFunc(m.splits, func(other *Split) bool { return other == s })
 }
 
 // Watermark notes the watermark of the split, which makes it active.

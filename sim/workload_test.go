@@ -14,6 +14,7 @@ type handmade struct {
 	names      map[stream.Tag]string
 	partitions int
 	end        stream.Time
+	ends       []gen.End
 }
 
 // rowsOf makes a workload from rows, in order of arrival. A row's event and copy number are taken from its name: a1 is
@@ -60,6 +61,7 @@ func (w *handmade) Order(tag stream.Tag, column int) int64 { return w.Record(tag
 func (w *handmade) Content(tag stream.Tag) uint64          { return uint64(tag) + 1 }
 func (w *handmade) Partitions() int                        { return w.partitions }
 func (w *handmade) Span() (from, to stream.Time)           { return 0, w.end }
+func (w *handmade) Ends() []gen.End                        { return w.ends }
 func (w *handmade) Labelled() bool                         { return true }
 func (w *handmade) Origins() []string                      { return []string{"original", "copy"} }
 func (w *handmade) LastArrival(event uint64) stream.Time {

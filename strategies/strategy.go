@@ -82,6 +82,8 @@ type Plan struct {
 	Misdeclared string
 	// Refused is the planner's reason not to feed this sink; empty where it does.
 	Refused string
+	// NullTimes says that rows without event time are taken. A Flink job fails on the first one.
+	NullTimes bool
 	// Declared is the mode for a consumer that takes all changes; Node, UpsertKey and Time are what else decides which
 	// consumers take the query: see Accepts.
 	Declared  stream.ChangelogMode
