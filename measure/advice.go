@@ -22,13 +22,13 @@ const (
 	auditAdvice     = "audit"
 )
 
-// What a recommended setting may leave: a thousandth of the copies to the sink, and one event in ten thousand lost.
+// What a recommended setting may leave: a thousandth of the copies to the sink, one event in ten thousand lost.
 const (
 	leakBudget = 0.001
 	lossBudget = 0.0001
 )
 
-// advise recommends the tiers of one key: in the stream, at the sink, in an audit.
+// advise recommends the settings for one key: in the stream, at the sink, in an audit.
 func advise(r *Report, key *KeyReport) []Advice {
 	var all []Advice
 	add := func(what, value, format string, args ...any) {
@@ -44,31 +44,38 @@ func advise(r *Report, key *KeyReport) []Advice {
 	if len(key.Losses) > 0 {
 		all = append(all, key.watermark(r))
 	}
-	if key.Copies > 0 {
-		add(sinkAdvice, stream.FormatDuration(roundUp(max(key.FromFirst.Max.Value, day))),
-			"the longest delay seen is %s; an insert-only MERGE that looks back so far catches what the TTL lets through, "+
-				"and makes replays harmless", key.FromFirst.Max)
-		add(auditAdvice, "daily", "count keys that stand more than once over several look-backs: longer delays than this "+
-			"trace can show, and producers that make new ids, show up nowhere else")
+	for _, t := range key.Plan.Tiers {
+		switch t.Name {
+		case sinkTier:
+			add(sinkAdvice, stream.FormatDuration(t.Horizon), "%s", t.Why)
+		case auditTier:
+			add(auditAdvice, "daily", "%s", t.Why)
+		}
 	}
 	return all
 }
 
-// ttl picks the shortest usual TTL that keeps within the leak budget; a trace too short to tell gives a lower bound.
+// ttl takes the shortest usual TTL above p99.9 of the delays; a trace too short to tell gives a lower bound.
 func (k *KeyReport) ttl(what string, delays Delays, of func(Forecast) Outcome) Advice {
-	for _, f := range k.Forecasts {
+	ttl := above(delays.P999.Value)
+	a := Advice{what, stream.FormatDuration(ttl), fmt.Sprintf("p99.9 of the delays is %s", delays.P999)}
+	if f, ok := k.forecast(ttl); ok {
 		o := of(f)
-		if f.TTL == 0 || o.LeakRate > leakBudget {
-			continue
-		}
-		value, short := stream.FormatDuration(f.TTL), ""
-		if delays.P999.AtLeast {
-			value, short = ">="+value, "; that is half the trace or more, a longer trace may show longer delays"
-		}
-		return Advice{what, value, fmt.Sprintf("p99.9 of the delays is %s; %d of %d copies (%s) leak, and %d keys are "+
-			"remembered at most%s", delays.P999, o.Leaked, k.Copies, percent(o.LeakRate), o.Keys, short)}
+		a.Why += fmt.Sprintf("; %d of %d copies (%s) leak, and %d keys are remembered at most", o.Leaked, k.Copies,
+			percent(o.LeakRate), o.Keys)
 	}
-	return Advice{what, "unknown", "no usual TTL leaks less than 0.1% of the copies"}
+	for _, f := range k.Forecasts {
+		if o := of(f); f.TTL > 0 && f.TTL < ttl && o.LeakRate <= leakBudget {
+			a.Why += fmt.Sprintf("; %s would let %d through (%s), which is within 0.1%% too", stream.FormatDuration(f.TTL),
+				o.Leaked, percent(o.LeakRate))
+			break
+		}
+	}
+	if delays.P999.AtLeast {
+		a.Value = ">=" + a.Value
+		a.Why += "; the delay is half the trace or more, a longer trace may show longer ones"
+	}
+	return a
 }
 
 // watermark picks the shortest usual delay that keeps within the loss budget.

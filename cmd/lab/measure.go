@@ -80,6 +80,8 @@ func (o *measureOptions) run(files []string, stdin io.Reader, stdout io.Writer) 
 	for _, key := range o.keys {
 		o.columns.Keys = append(o.columns.Keys, strings.Split(key, ","))
 	}
+	asked := len(o.columns.Keys)
+	o.columns.Keys = measure.Unions(o.columns.Keys)
 	reader, err := measure.NewReader(o.columns, o.onBadRow == "skip")
 	if err != nil {
 		return err
@@ -93,6 +95,7 @@ func (o *measureOptions) run(files []string, stdin io.Reader, stdout io.Writer) 
 	if err != nil {
 		return err
 	}
+	report.Compare(asked)
 	if o.write != "" {
 		if err := writeScenario(o.write, report); err != nil {
 			return fmt.Errorf("--write: %w", err)
