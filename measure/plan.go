@@ -30,10 +30,11 @@ type Tier struct {
 	Why   string `json:"why"`
 }
 
+// The names of the tiers.
 const (
-	streamTier = "stream"
-	sinkTier   = "sink"
-	auditTier  = "audit"
+	StreamTier = "stream"
+	SinkTier   = "sink"
+	AuditTier  = "audit"
 )
 
 // What is worth its cost at the sink and in an audit, in days.
@@ -53,7 +54,7 @@ func newPlan(r *Report, k *KeyReport) Plan {
 	lookBack := min(max(days, 1), maxLookBack)
 	audit := max(minAudit, perLookBack*lookBack, days)
 	p := Plan{Tiers: []Tier{k.streamTier(r), k.sinkTier(r, lookBack, days), {
-		Name: auditTier, Horizon: stream.Time(Span(audit) * day / millisecond), Dates: audit + 1,
+		Name: AuditTier, Horizon: stream.Time(Span(audit) * day / millisecond), Dates: audit + 1,
 		Why: fmt.Sprintf("counts the keys that stand more than once over %d days, at least a month and %d times "+
 			"the look-back: longer delays than this trace can show, and producers that make new ids, show up nowhere else",
 			audit, perLookBack),
@@ -69,7 +70,7 @@ func newPlan(r *Report, k *KeyReport) Plan {
 // streamTier has a horizon above p99.9 of the delays.
 func (k *KeyReport) streamTier(r *Report) Tier {
 	ttl := above(k.FromFirst.P999.Value)
-	t := Tier{Name: streamTier, Horizon: ttl,
+	t := Tier{Name: StreamTier, Horizon: ttl,
 		Why: fmt.Sprintf("p99.9 of the delays is %s, rounded up", k.FromFirst.P999)}
 	if f, ok := k.forecast(ttl); ok {
 		t.Leaked, t.LeakRate, t.Keys, t.Bytes, t.AtLeast = f.Create.Leaked, f.Create.LeakRate, f.Create.Keys,
@@ -85,7 +86,7 @@ func (k *KeyReport) streamTier(r *Report) Tier {
 // sinkTier looks back as many days as the longest delay.
 func (k *KeyReport) sinkTier(r *Report, lookBack, days int) Tier {
 	horizon := Span(lookBack) * day
-	t := Tier{Name: sinkTier, Horizon: stream.Time(horizon / millisecond), Dates: lookBack + 1,
+	t := Tier{Name: SinkTier, Horizon: stream.Time(horizon / millisecond), Dates: lookBack + 1,
 		Why: fmt.Sprintf("the longest delay is %s; an insert-only MERGE catches what the stream lets through and makes "+
 			"replays harmless", k.FromFirst.Max)}
 	if days > maxLookBack {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"deduplab/measure"
+	"deduplab/report"
 	"deduplab/stream"
 )
 
@@ -30,6 +31,7 @@ Times are numbers (s, ms, us or ns since 1970; --unit) or RFC 3339. Percentiles 
 ceil(p x n). What is half the trace or longer is marked >=: a trace that short cannot tell.`,
 		Example: `  lab measure events.jsonl.gz --key event_id --event-time ts --arrival ingest_ts
   lab measure events.csv --key event_id --key account,amount,client_seq --arrival ingest_ts --origin producer
+  lab measure events.csv --key event_id --event-time created_at --arrival ingest_ts --html measured.html
   lab measure scenarios/data/radio-frames.csv.gz --key frame --arrival timestamp --ttl 100ms --json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,6 +50,7 @@ ceil(p x n). What is half the trace or longer is marked >=: a trace that short c
 	flags.Int64Var(&o.bytes, "bytes-per-key", 100, "state a key takes, for the bytes predicted")
 	flags.StringVar(&o.onBadRow, "on-bad-row", "fail", "fail, or skip: skipped rows are counted and the first 20 shown")
 	flags.StringVar(&o.write, "write", "", "also write a scenario calibrated to the trace, with the first key")
+	flags.StringVar(&o.html, "html", "", "also write a page with charts of all that was measured, which works offline")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
@@ -59,6 +62,7 @@ type measureOptions struct {
 	bytes        int64
 	onBadRow     string
 	write        string
+	html         string
 	json         bool
 }
 
@@ -91,20 +95,26 @@ func (o *measureOptions) run(files []string, stdin io.Reader, stdout io.Writer) 
 			return err
 		}
 	}
-	report, err := reader.Report(options)
+	measured, err := reader.Report(options)
 	if err != nil {
 		return err
 	}
-	report.Compare(asked)
+	measured.Compare(asked)
 	if o.write != "" {
-		if err := writeScenario(o.write, report); err != nil {
+		if err := writeScenario(o.write, measured); err != nil {
 			return fmt.Errorf("--write: %w", err)
 		}
 	}
-	if !o.json {
-		return report.Terminal(stdout)
+	if o.html != "" {
+		err := replaceFile(o.html, 0o644, func(w io.Writer) error { return report.Measure(w, measured) })
+		if err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
 	}
-	data, err := json.MarshalIndent(report, "", " ")
+	if !o.json {
+		return measured.Terminal(stdout)
+	}
+	data, err := json.MarshalIndent(measured, "", " ")
 	if err != nil {
 		return err
 	}
@@ -113,7 +123,7 @@ func (o *measureOptions) run(files []string, stdin io.Reader, stdout io.Writer) 
 }
 
 // writeScenario writes a scenario that has the name of its file. It does not replace a file.
-func writeScenario(path string, report *measure.Report) error {
+func writeScenario(path string, measured *measure.Report) error {
 	name := strings.ToLower(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
 	name = strings.Trim(unslug.ReplaceAllString(name, "-"), "-")
 	if name == "" {
@@ -123,7 +133,7 @@ func writeScenario(path string, report *measure.Report) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(report.Scenario(f, name), f.Close())
+	err = errors.Join(measured.Scenario(f, name), f.Close())
 	if err != nil {
 		_ = os.Remove(path)
 	}
