@@ -50,10 +50,12 @@ func newPlan(r *Report, k *KeyReport) Plan {
 		return Plan{}
 	}
 	longest := k.FromFirst.Max
-	days := int((longest.Value + day - 1) / day)
-	lookBack := min(max(days, 1), maxLookBack)
+	days := wholeDays(longest.Value)
+	first := k.streamTier(r)
+	// At least a day, and not less far than the stream.
+	lookBack := max(min(max(days, 1), maxLookBack), wholeDays(Span(first.Horizon)*millisecond))
 	audit := max(minAudit, perLookBack*lookBack, days)
-	p := Plan{Tiers: []Tier{k.streamTier(r), k.sinkTier(r, lookBack, days), {
+	p := Plan{Tiers: []Tier{first, k.sinkTier(r, lookBack), {
 		Name: AuditTier, Horizon: stream.Time(Span(audit) * day / millisecond), Dates: audit + 1,
 		Why: fmt.Sprintf("counts the keys that stand more than once over %d days, at least a month and %d times "+
 			"the look-back: longer delays than this trace can show, and producers that make new ids, show up nowhere else",
@@ -66,6 +68,8 @@ func newPlan(r *Report, k *KeyReport) Plan {
 	}
 	return p
 }
+
+func wholeDays(s Span) int { return int((s + day - 1) / day) }
 
 // streamTier has a horizon above p99.9 of the delays.
 func (k *KeyReport) streamTier(r *Report) Tier {
@@ -84,16 +88,16 @@ func (k *KeyReport) streamTier(r *Report) Tier {
 }
 
 // sinkTier looks back as many days as the longest delay.
-func (k *KeyReport) sinkTier(r *Report, lookBack, days int) Tier {
+func (k *KeyReport) sinkTier(r *Report, lookBack int) Tier {
 	horizon := Span(lookBack) * day
 	t := Tier{Name: SinkTier, Horizon: stream.Time(horizon / millisecond), Dates: lookBack + 1,
 		Why: fmt.Sprintf("the longest delay is %s; an insert-only MERGE catches what the stream lets through and makes "+
 			"replays harmless", k.FromFirst.Max)}
-	if days > maxLookBack {
+	if days := wholeDays(k.FromFirst.Max.Value); days > lookBack {
 		if f, ok := k.forecast(t.Horizon); ok {
 			t.Leaked, t.LeakRate = f.Create.Leaked, f.Create.LeakRate
 		}
-		t.Why += fmt.Sprintf("; beyond %d days the audit repairs it, so that a batch need not read %d dates", maxLookBack,
+		t.Why += fmt.Sprintf("; beyond %d days the audit repairs it, so that a batch need not read %d dates", lookBack,
 			days+1)
 	}
 	if r.Span > 0 {

@@ -41,6 +41,8 @@ func TestPlan(t *testing.T) {
 		{"horizons are above the delay", 30 * dayMS, hourMS, 3*dayMS + 1, []string{"2h 2 0", "4d 0 5", "30d 0 31"}, false},
 		{"within a day", dayMS, 0, hourMS, []string{"100ms 2 0", "1d 0 2", "30d 0 31"}, false},
 		{"too long for the sink", 400 * dayMS, 1000, 100 * dayMS, []string{"10s 2 0", "4w 2 29", "16w 0 113"}, false},
+		{"the sink looks back no less than the stream", 30 * dayMS, 3*dayMS + 1, 4 * dayMS,
+			[]string{"1w 0 0", "1w 0 8", "30d 0 31"}, false},
 		{"too short a trace", 3 * dayMS, 1000, 3 * dayMS, []string{"10s 2 0", "3d 0 4", "30d 0 31"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

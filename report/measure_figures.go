@@ -156,6 +156,9 @@ func delayFigure(id string, k *measure.KeyReport) figure {
 		"come within %s of the first sighting, all but 1 %% within %s, all but 0.1 %% within %s, the last one after %s. "+
 		"Counted from the previous sighting, which is what a TTL that copies extend must span, all but 0.1 %% within %s.",
 		copies(k.Copies), early.P50, early.P99, early.P999, early.Max, k.FromPrevious.P999)
+	if early.Max.Value == 0 {
+		f.See = fmt.Sprintf("All %s come at the very time of their first sighting.", copies(k.Copies))
+	}
 	var rules []rule
 	for _, t := range k.Plan.Tiers[:min(2, len(k.Plan.Tiers))] {
 		rules = append(rules, rule{name: t.Name + " " + stream.FormatDuration(t.Horizon), x: float64(t.Horizon)})

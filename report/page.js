@@ -114,9 +114,15 @@
       return { smallest: Math.min(...values), largest: Math.max(...values) };
     };
     option.series.filter(s => !s.name).forEach(s => { s.z = 1; }); // the lines that join dots lie below them
-    for (const { markLine } of option.series) if (markLine) Object.assign(markLine, { precision: 9, silent: true });
-    if (narrow) {
-      for (const { label } of option.series) if (label) Object.assign(label, { width: 120, overflow: "truncate" });
+    for (const series of option.series) {
+      const { label, markLine } = series;
+      // A label that would leave the chart stands on the other side of its dot.
+      if (label) series.labelLayout = ({ labelRect, rect }) =>
+        labelRect.x + labelRect.width > width ? { x: rect.x - 4, align: "right" } : {};
+      if (label && narrow) Object.assign(label, { width: 120, overflow: "truncate" });
+      if (!markLine) continue;
+      Object.assign(markLine, { precision: 9, silent: true });
+      if (narrow) markLine.data.slice(1).forEach(line => { line.label = { show: false }; });
     }
     option.animation = false;
     option.useUTC = true;
