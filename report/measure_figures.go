@@ -20,6 +20,9 @@ const (
 	shownRows  = 200
 )
 
+// leakBudget is the part of the copies that a recommended TTL may let through.
+const leakBudget = 0.001
+
 // spanMS is a span in whole milliseconds.
 func spanMS(s measure.Span) int64 { return int64(s) / 1e6 }
 
@@ -359,20 +362,22 @@ func ttlFigure(id string, k *measure.KeyReport) figure {
 		return "from " + stream.FormatDuration(ttl) + " on"
 	}
 	ttl := k.Plan.Tiers[0]
-	f.See = fmt.Sprintf("Each TTL run over the trace, in whole milliseconds as the engines count. The level dashed line "+
-		"is 0.1 %%. Nothing leaks %s if it "+
-		"is counted from the first row of a key, %s if copies extend it. The recommended %s holds %s%s keys, %s at %d bytes "+
-		"each.",
+	f.See = fmt.Sprintf("Each TTL run over the trace, in whole milliseconds as the engines count. Nothing leaks %s if it is "+
+		"counted from the first row of a key, %s if copies extend it. The recommended %s holds %s%s keys, %s at %d bytes each.",
 		see(nothing[0]), see(nothing[1]), stream.FormatDuration(ttl.Horizon), bound(ttl.AtLeast), n(ttl.Keys),
 		byteSize(ttl.Bytes), ttl.Bytes/max(1, int64(ttl.Keys)))
-	f.Charts = []chart{
-		curvesChart("chart-leaks"+id, "Part of the copies that leak for each TTL", logTimeShare("TTL", "of the copies leak"),
-			leaks, rule{y: 0.001}, rule{name: stream.FormatDuration(ttl.Horizon), x: float64(ttl.Horizon)}),
-		curvesChart("chart-keys"+id, "Keys held at the peak for each TTL", axes{xType: "log", yType: "value", xUnit: "log",
-			yUnit: "count", xName: "TTL", yName: "keys held"}, states, rule{name: stream.FormatDuration(ttl.Horizon),
-			x: float64(ttl.Horizon)}),
+	at := rule{name: stream.FormatDuration(ttl.Horizon), x: float64(ttl.Horizon)}
+	if len(leaks[0].points)+len(leaks[1].points) > 0 {
+		c := curvesChart("chart-leaks"+id, "Part of the copies that leak for each TTL",
+			logTimeShare("TTL", "of the copies leak"), leaks, at, rule{y: leakBudget})
+		c.Caption = "copies leaked"
+		f.Charts = append(f.Charts, c)
+		f.See += " The level line is 0.1 %."
 	}
-	f.Charts[0].Caption, f.Charts[1].Caption = "copies leaked", "state"
+	c := curvesChart("chart-keys"+id, "Keys held at the peak for each TTL", axes{xType: "log", yType: "value",
+		xUnit: "log", yUnit: "count", xName: "TTL", yName: "keys held"}, states, at)
+	c.Caption = "state"
+	f.Charts = append(f.Charts, c)
 	f.Data = []grid{g}
 	return f
 }
