@@ -17,7 +17,8 @@ type Agreement struct {
 	OnlyB int `json:"only_b"`
 }
 
-// Unions returns candidate keys followed by the union of each two, which Compare needs: each is one more key to measure.
+// Unions returns candidate keys followed by the union of each two, which Compare needs: each is one more key to
+// measure.
 func Unions(keys [][]string) [][]string {
 	all := slices.Clone(keys)
 	for i := range keys {

@@ -6,8 +6,8 @@ import (
 	"deduplab/stream"
 )
 
-// Plan spreads the delays of copies over three tiers, because no single one covers them all cheaply: state in the stream
-// for nearly all, a look-back at the sink for the tail, an audit for what nobody has seen yet.
+// Plan spreads the delays of copies over three tiers, because no single one covers them all cheaply: state in the
+// stream for nearly all, a look-back at the sink for the tail, an audit for what nobody has seen yet.
 type Plan struct {
 	Tiers []Tier `json:"tiers,omitempty"` // stream, sink and audit; none where no key comes twice
 	// TooShort says why the trace cannot tell how long the delays are, if it cannot.

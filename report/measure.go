@@ -64,7 +64,7 @@ func newMeasurePage(r *measure.Report) (*measurePage, error) {
 		Report: r, Files: fileNames(r.Files), Found: first.Copies > 0, Stream: measureFacts(r),
 		Compared: comparedFigure(r), Disorder: disorderFigure(r), Idle: idleFigure(r),
 	}
-	p.Question = fmt.Sprintf("How late do the duplicates of %s come, and what removes them?", p.Files)
+	p.Question = fmt.Sprintf("How late do the duplicates of %s come, and what removes them?", isolated(p.Files))
 	p.Answer = measureAnswer(r)
 	p.Ties, p.TiesSee = tieFacts(r)
 	figures := []figure{p.Compared}
@@ -95,6 +95,9 @@ func fileNames(files []string) string {
 	return list(names)
 }
 
+// isolated keeps the direction of a name's script to itself within a sentence.
+func isolated(name string) string { return "\u2068" + name + "\u2069" }
+
 func keyName(key []string) string { return strings.Join(key, ", ") }
 
 // advised finds a recommended setting.
@@ -110,10 +113,11 @@ func advised(all []measure.Advice, what string) measure.Advice {
 func measureAnswer(r *measure.Report) string {
 	k := &r.Keys[0]
 	if k.Copies == 0 {
-		return fmt.Sprintf("No row is a copy by %s: there is nothing to remove, and what is removed is lost.", keyName(k.Key))
+		return fmt.Sprintf("No row is a copy by %s: there is nothing to remove, and what is removed is lost.",
+			isolated(keyName(k.Key)))
 	}
 	return fmt.Sprintf("%s of the rows are copies by %s. A TTL of %s in the stream, a look-back of %s at the sink.",
-		ratio(float64(k.Copies)/float64(r.Rows)), keyName(k.Key), advised(k.Advice, measure.TTLAdvice).Value,
+		ratio(float64(k.Copies)/float64(r.Rows)), isolated(keyName(k.Key)), advised(k.Advice, measure.TTLAdvice).Value,
 		advised(k.Advice, measure.SinkAdvice).Value)
 }
 
@@ -143,22 +147,23 @@ func measureFacts(r *measure.Report) []fact {
 }
 
 func tieFacts(r *measure.Report) (facts []fact, see string) {
-	facts = []fact{{"same arrival", n(r.Ties.SameArrival), percent(int64(r.Ties.SameArrival), int64(r.Rows)) + " of the rows",
-		""}}
+	of := func(rows int) string { return percent(int64(rows), int64(r.Rows)) + " of the rows" }
+	facts = []fact{{"same arrival", n(r.Ties.SameArrival), of(r.Ties.SameArrival), ""}}
 	see = "Rows of one arrival come in an order that nothing guarantees when they are read again."
 	if r.Columns.EventTime != "" {
 		facts = append(facts,
 			fact{"same event time", n(r.Ties.SameEvent), "as a row before, of any key", ""},
-			fact{"no event time", n(r.NullEventTimes), percent(int64(r.NullEventTimes), int64(r.Rows)) + " of the rows", ""},
+			fact{"no event time", n(r.NullEventTimes), of(r.NullEventTimes), ""},
 			fact{"resolution", r.Ties.Resolution.String(), "of event times", ""})
-		see += " An order by event time cannot choose between rows of one key and one event time, and a row without event " +
-			"time fails a Flink job or is lost behind the watermark."
+		see += " An order by event time cannot choose between rows of one key and one event time, and a row without " +
+			"event time fails a Flink job or is lost behind the watermark."
 	}
 	for i := range r.Keys {
 		k := &r.Keys[i]
-		facts = append(facts, fact{"NULL keys", n(k.NullKeys), "rows, by " + keyName(k.Key), ""})
+		by := "by " + keyName(k.Key)
+		facts = append(facts, fact{"NULL keys", n(k.NullKeys), "rows, " + by, ""})
 		if r.Columns.EventTime != "" {
-			facts = append(facts, fact{"tied copies", n(k.SameEvent), "event time of an earlier row, by " + keyName(k.Key), ""})
+			facts = append(facts, fact{"tied copies", n(k.SameEvent), "event time of an earlier row, " + by, ""})
 		}
 	}
 	return facts, see
@@ -206,8 +211,8 @@ func planGrid(plan measure.Plan) grid {
 		if t.Dates > 0 {
 			dates = n(t.Dates)
 		}
-		g.Rows = append(g.Rows, []string{names[t.Name], stream.FormatDuration(t.Horizon), n(t.Leaked), ratio(t.LeakRate), keys,
-			bytes, dates, t.Why})
+		g.Rows = append(g.Rows, []string{names[t.Name], stream.FormatDuration(t.Horizon), n(t.Leaked), ratio(t.LeakRate),
+			keys, bytes, dates, t.Why})
 	}
 	return g
 }

@@ -155,8 +155,8 @@ func logTimeShare(x, y string) axes {
 func delayFigure(id string, k *measure.KeyReport) figure {
 	f := figure{Title: "Delay of copies: how long a key must be remembered"}
 	early := k.FromFirst
-	f.See = fmt.Sprintf("A curve is the part of the %s that comes later than the time below it, both on log scales. Half "+
-		"come within %s of the first sighting, all but 1 %% within %s, all but 0.1 %% within %s, the last one after %s. "+
+	f.See = fmt.Sprintf("A curve is the part of the %s that comes later than the time below it, both on log scales. "+
+		"Half come within %s of the first sighting, all but 1 %% within %s, all but 0.1 %% within %s, the last one after %s. "+
 		"Counted from the previous sighting, which is what a TTL that copies extend must span, all but 0.1 %% within %s.",
 		copies(k.Copies), early.P50, early.P99, early.P999, early.Max, k.FromPrevious.P999)
 	if early.Max.Value == 0 {
@@ -231,8 +231,9 @@ func originFigure(id string, k *measure.KeyReport) figure {
 			worst = o
 		}
 	}
-	f.See = fmt.Sprintf("The origin %s makes the most copies, %s; the longest tail is that of %s, p99.9 of %s. An origin "+
-		"may deserve a TTL of its own.", k.ByOrigin[0].Name, n(k.ByOrigin[0].Copies), worst.Name, worst.Delays.P999)
+	f.See = fmt.Sprintf("The origin %s makes the most copies, %s; the longest tail is that of %s, p99.9 of %s. An "+
+		"origin may deserve a TTL of its own.", isolated(k.ByOrigin[0].Name), n(k.ByOrigin[0].Copies), isolated(worst.Name),
+		worst.Delays.P999)
 	var names []string
 	var delays []measure.Delays
 	for _, o := range k.ByOrigin {
@@ -293,8 +294,8 @@ func idsFigure(id string, r *measure.Report, k *measure.KeyReport) figure {
 		g.Rows = append(g.Rows, []string{shortened(w.ID), n(w.Rows), percent(int64(w.Rows-1), int64(k.Copies))})
 	}
 	c.points = append(worst, c.points...)
-	f.See = fmt.Sprintf("Ids by rank, those with the most rows at the left, both on log scales. The %d worst of %s ids make "+
-		"%s of the copies; the worst has %s of %s rows. A steep start is a hot key or a constant id, a flat line plain "+
+	f.See = fmt.Sprintf("Ids by rank, those with the most rows at the left, both on log scales. The %d worst of %s ids "+
+		"make %s of the copies; the worst has %s of %s rows. A steep start is a hot key or a constant id, a flat line plain "+
 		"retries.", len(k.PerID.Worst), n(k.Distinct), ratio(k.PerID.WorstShare), n(k.PerID.Max), n(r.Rows))
 	f.Charts = []chart{curvesChart("chart-ids"+id, "Rows of an id by its rank", axes{
 		xType: "log", yType: "log", xUnit: "log count", yUnit: "log count", xName: "rank of the id", yName: "rows"},
@@ -331,8 +332,8 @@ func ttlFigure(id string, k *measure.KeyReport) figure {
 	leaks := []curve{{name: "from the first row", color: "--c1"},
 		{name: "from the last: copies extend it", color: "--c4", dash: "dashed"}}
 	states := slices.Clone(leaks)
-	g := grid{Head: []string{"TTL", "leaked", "leak rate", "keys held", "bytes", "leaked, extended", "leak rate", "keys held",
-		"bytes"}}
+	g := grid{Head: []string{"TTL", "leaked", "leak rate", "keys held", "bytes", "leaked, extended", "leak rate",
+		"keys held", "bytes"}}
 	nothing := [2]stream.Time{}
 	for _, t := range k.Forecasts {
 		name := stream.FormatDuration(t.TTL)
@@ -362,8 +363,9 @@ func ttlFigure(id string, k *measure.KeyReport) figure {
 		return "from " + stream.FormatDuration(ttl) + " on"
 	}
 	ttl := k.Plan.Tiers[0]
-	f.See = fmt.Sprintf("Each TTL run over the trace, in whole milliseconds as the engines count. Nothing leaks %s if it is "+
-		"counted from the first row of a key, %s if copies extend it. The recommended %s holds %s%s keys, %s at %d bytes each.",
+	f.See = fmt.Sprintf("Each TTL run over the trace, in whole milliseconds as the engines count. Nothing leaks %s if it "+
+		"is counted from the first row of a key, %s if copies extend it. The recommended %s holds %s%s keys, %s at %d bytes "+
+		"each.",
 		see(nothing[0]), see(nothing[1]), stream.FormatDuration(ttl.Horizon), bound(ttl.AtLeast), n(ttl.Keys),
 		byteSize(ttl.Bytes), ttl.Bytes/max(1, int64(ttl.Keys)))
 	at := rule{name: stream.FormatDuration(ttl.Horizon), x: float64(ttl.Horizon)}
@@ -409,9 +411,9 @@ func lossFigure(id string, r *measure.Report, k *measure.KeyReport) figure {
 	}
 	advice := advised(k.Advice, measure.WatermarkAdvice)
 	zero := k.Losses[0]
-	f.See = fmt.Sprintf("The most that each delay can lose: events none of whose rows is on time, if a watermark followed "+
-		"every row. Without a delay %s of %s events are lost (%s). Recommended: %s. Both on log scales; 0s stands at 1 ms, "+
-		"and what is 0 is not drawn.", n(zero.Reader.LostEvents), n(k.Distinct), ratio(zero.Reader.LostRate), advice.Value)
+	f.See = fmt.Sprintf("The most that each delay can lose: events none of whose rows is on time, if a watermark "+
+		"followed every row. Without a delay %s of %s events are lost (%s). Recommended: %s. Both on log scales; 0s stands "+
+		"at 1 ms, and what is 0 is not drawn.", n(zero.Reader.LostEvents), n(k.Distinct), ratio(zero.Reader.LostRate), advice.Value)
 	var rules []rule
 	if d, err := stream.ParseDuration(advice.Value); err == nil && d > 0 {
 		rules = append(rules, rule{name: advice.Value, x: float64(d)})
@@ -429,8 +431,8 @@ func comparedFigure(r *measure.Report) figure {
 		return f
 	}
 	f.Title = "What one key merges and another keeps apart"
-	keys := grid{Caption: "the keys", Head: []string{"key", "distinct", "copies", "of the rows", "NULL", "delay p99.9", "max"},
-		Text: 1}
+	keys := grid{Caption: "the keys", Text: 1, Head: []string{"key", "distinct", "copies", "of the rows", "NULL",
+		"delay p99.9", "max"}}
 	for _, k := range r.Keys {
 		keys.Rows = append(keys.Rows, []string{keyName(k.Key), n(k.Distinct), n(k.Copies),
 			percent(int64(k.Copies), int64(r.Rows)), n(k.NullKeys), k.FromFirst.P999.String(), k.FromFirst.Max.String()})
@@ -454,7 +456,8 @@ func comparedFigure(r *measure.Report) figure {
 	}
 	f.See = fmt.Sprintf("A row that one key merges into an earlier one and another keeps apart is a copy that the other "+
 		"misses, or an event that the one loses; only the producer can tell which. Farthest apart are (%s) and (%s): "+
-		"%s by both, %s rows merged by the first only, %s by the second only.", keyName(farthest.A), keyName(farthest.B),
+		"%s by both, %s rows merged by the first only, %s by the second only.", isolated(keyName(farthest.A)),
+		isolated(keyName(farthest.B)),
 		copies(farthest.Both), n(farthest.OnlyA), n(farthest.OnlyB))
 	f.Charts = []chart{stacked("chart-compared", "Copies by two keys", names, parts)}
 	f.Data = []grid{keys, pairs}
@@ -477,8 +480,8 @@ func disorderFigure(r *measure.Report) figure {
 		f.See = fmt.Sprintf("None of the %s rows with an event time lies behind another, %s.", n(d.Rows), order)
 		return f
 	}
-	f.See = fmt.Sprintf("%s of %s rows lie behind the largest event time before them, %s (%s): half of those by %s, all but "+
-		"0.1 %% by %s or less, the farthest by %s. A watermark delay must be longer for a row to be on time.",
+	f.See = fmt.Sprintf("%s of %s rows lie behind the largest event time before them, %s (%s): half of those by %s, all "+
+		"but 0.1 %% by %s or less, the farthest by %s. A watermark delay must be longer for a row to be on time.",
 		n(d.OutOfOrder), n(d.Rows), order, percent(int64(d.OutOfOrder), int64(d.Rows)), d.Lateness.P50, d.Lateness.P999,
 		d.Lateness.Max)
 	var rules []rule
@@ -507,7 +510,8 @@ func idleFigure(r *measure.Report) figure {
 	slices.SortStableFunc(all, func(a, b measure.Idle) int { return cmp.Compare(b.Gaps.Max.Value, a.Gaps.Max.Value) })
 	var names []string
 	var gaps []measure.Delays
-	g := grid{Head: []string{"partition", "rows", "gap p50", "p99", "p99.9", "p99.99", "max", "from", "silent at the end"}}
+	g := grid{Head: []string{"partition", "rows", "gap p50", "p99", "p99.9", "p99.99", "max", "from",
+		"silent at the end"}}
 	for i, p := range all {
 		names, gaps = append(names, strconv.Itoa(p.Partition)), append(gaps, p.Gaps)
 		if i < shownRows {
@@ -515,8 +519,8 @@ func idleFigure(r *measure.Report) figure {
 				p.Gaps.P999.String(), p.Gaps.P9999.String(), p.Gaps.Max.String(), p.LongestAt, p.Silent.String()})
 		}
 	}
-	f.See = fmt.Sprintf("Between rows that follow each other. The longest silence is %s, in partition %d. While a partition "+
-		"is silent and not yet idle, it holds back the watermark of all. Idle timeout: %s, %s.", all[0].Gaps.Max,
+	f.See = fmt.Sprintf("Between rows that follow each other. The longest silence is %s, in partition %d. While a "+
+		"partition is silent and not yet idle, it holds back the watermark of all. Idle timeout: %s, %s.", all[0].Gaps.Max,
 		all[0].Partition, r.IdleTimeout.Value, r.IdleTimeout.Why)
 	if len(all) > shownLines {
 		f.See += fmt.Sprintf(" Drawn are the %d partitions with the longest gaps of %s.", shownLines, n(len(all)))

@@ -103,7 +103,8 @@ func TestMeasureEscapes(t *testing.T) {
 		trace += fmt.Sprintf("\"%s\",\"%s %d\",%d,%d\n", evil, evil, i%2, 1_700_000_000+i*i, 1_700_000_000-i)
 	}
 	trace += "x,y,\"" + evil + "\",1\n"
-	r := measured(t, measure.Columns{Keys: [][]string{{"id"}, {evil}}, EventTime: "ts", Arrival: "at", Origin: evil}, trace)
+	r := measured(t, measure.Columns{Keys: [][]string{{"id"}, {evil}}, EventTime: "ts", Arrival: "at", Origin: evil},
+		trace)
 	r.Files = []string{evil}
 	html := bareMeasure(t, r)
 	if n := strings.Count(html, "</script>"); n != 3 {
