@@ -131,9 +131,9 @@ func TestMeasureLittle(t *testing.T) {
 		want        []string
 	}{
 		{"one row", "id,at\na,1\n", measure.Columns{Keys: [][]string{{"id"}}, Arrival: "at"},
-			[]string{"No row is a copy by id", "no disorder to measure"}},
+			[]string{"No row is a copy by \u2068id\u2069", "no disorder to measure"}},
 		{"in order", "id,at\na,1\nb,2\na,2\n", measure.Columns{Keys: [][]string{{"id"}}, EventTime: "at", Arrival: "at"},
-			[]string{"The trace is too short", "lies behind another", "33 % of the rows are copies by id"}},
+			[]string{"The trace is too short", "lies behind another", "33 % of the rows are copies by \u2068id\u2069"}},
 		{"all at once", "id,at\na,5\na,5\n", measure.Columns{Keys: [][]string{{"id"}}, EventTime: "at"},
 			[]string{"come at the very time of their first sighting"}},
 	} {
