@@ -159,15 +159,17 @@ func delayFigure(id string, k *measure.KeyReport) figure {
 		"Half come within %s of the first sighting, all but 1 %% within %s, all but 0.1 %% within %s, the last one after %s. "+
 		"Counted from the previous sighting, which is what a TTL that copies extend must span, all but 0.1 %% within %s.",
 		copies(k.Copies), early.P50, early.P99, early.P999, early.Max, k.FromPrevious.P999)
+	names, colors := []string{"from the first sighting", "from the previous one"}, []string{"--c1", "--c4"}
+	both := []measure.Delays{early, k.FromPrevious}
+	f.Data = []grid{quantileGrid("delay of a copy", names, both), histogramGrid(k)}
 	if early.Max.Value == 0 {
 		f.See = fmt.Sprintf("All %s come at the very time of their first sighting.", copies(k.Copies))
+		return f
 	}
 	var rules []rule
 	for _, t := range k.Plan.Tiers[:min(2, len(k.Plan.Tiers))] {
 		rules = append(rules, rule{name: t.Name + " " + stream.FormatDuration(t.Horizon), x: float64(t.Horizon)})
 	}
-	names, colors := []string{"from the first sighting", "from the previous one"}, []string{"--c1", "--c4"}
-	both := []measure.Delays{early, k.FromPrevious}
 	a := logTimeShare("delay", "come later")
 	line := curveLines(a, []curve{survival(names[0], colors[0], "", early, k.Copies),
 		survival(names[1], colors[1], "dashed", k.FromPrevious, k.Copies)}, rules)
@@ -176,7 +178,6 @@ func delayFigure(id string, k *measure.KeyReport) figure {
 	}
 	f.Charts = []chart{{ID: "chart-delay" + id, Label: "Part of the copies that come later than a time", Height: 360,
 		Option: line.JSON(), X: a.xUnit, Y: a.yUnit}}
-	f.Data = []grid{quantileGrid("delay of a copy", names, both), histogramGrid(k)}
 	return f
 }
 
@@ -225,15 +226,19 @@ func histogramGrid(k *measure.KeyReport) grid {
 // originFigure draws the delays from the first sighting by the origin of the copy.
 func originFigure(id string, k *measure.KeyReport) figure {
 	f := figure{Title: "Delay by origin: who makes the long tail"}
-	worst := k.ByOrigin[0]
+	most, slowest := k.ByOrigin[0], k.ByOrigin[0]
 	for _, o := range k.ByOrigin {
-		if o.Delays.P999.Value > worst.Delays.P999.Value {
-			worst = o
+		if o.Delays.P999.Value > slowest.Delays.P999.Value {
+			slowest = o
 		}
 	}
-	f.See = fmt.Sprintf("The origin %s makes the most copies, %s; the longest tail is that of %s, p99.9 of %s. An "+
-		"origin may deserve a TTL of its own.", isolated(k.ByOrigin[0].Name), n(k.ByOrigin[0].Copies), isolated(worst.Name),
-		worst.Delays.P999)
+	f.See = fmt.Sprintf("The origin %s makes the most copies, %s", isolated(most.Name), n(most.Copies))
+	if slowest.Name == most.Name {
+		f.See += fmt.Sprintf(", and has the longest tail, p99.9 of %s.", slowest.Delays.P999)
+	} else {
+		f.See += fmt.Sprintf("; the longest tail is that of %s, p99.9 of %s.", isolated(slowest.Name), slowest.Delays.P999)
+	}
+	f.See += " An origin may deserve a TTL of its own."
 	var names []string
 	var delays []measure.Delays
 	for _, o := range k.ByOrigin {
@@ -241,7 +246,9 @@ func originFigure(id string, k *measure.KeyReport) figure {
 			names, delays = append(names, o.Name), append(delays, o.Delays)
 		}
 	}
-	f.Charts = []chart{delaysChart("chart-origin"+id, "Percentiles of the delay for each origin", names, delays)}
+	if k.FromFirst.Max.Value > 0 {
+		f.Charts = []chart{delaysChart("chart-origin"+id, "Percentiles of the delay for each origin", names, delays)}
+	}
 	rows := min(shownRows, len(names))
 	f.Data = []grid{quantileGrid("origin", names[:rows], delays[:rows])}
 	return f
@@ -368,6 +375,7 @@ func ttlFigure(id string, k *measure.KeyReport) figure {
 		"each.",
 		see(nothing[0]), see(nothing[1]), stream.FormatDuration(ttl.Horizon), bound(ttl.AtLeast), n(ttl.Keys),
 		byteSize(ttl.Bytes), ttl.Bytes/max(1, int64(ttl.Keys)))
+	f.Data = []grid{g}
 	at := rule{name: stream.FormatDuration(ttl.Horizon), x: float64(ttl.Horizon)}
 	if len(leaks[0].points)+len(leaks[1].points) > 0 {
 		c := curvesChart("chart-leaks"+id, "Part of the copies that leak for each TTL",
@@ -376,11 +384,13 @@ func ttlFigure(id string, k *measure.KeyReport) figure {
 		f.Charts = append(f.Charts, c)
 		f.See += " The level line is 0.1 %."
 	}
+	if len(states[0].points) == 1 {
+		return f // one TTL and its keys are told above
+	}
 	c := curvesChart("chart-keys"+id, "Keys held at the peak for each TTL", axes{xType: "log", yType: "value",
 		xUnit: "log", yUnit: "count", xName: "TTL", yName: "keys held"}, states, at)
 	c.Caption = "state"
 	f.Charts = append(f.Charts, c)
-	f.Data = []grid{g}
 	return f
 }
 

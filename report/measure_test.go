@@ -72,7 +72,7 @@ func TestMeasureGolden(t *testing.T) {
 func TestMeasureCharts(t *testing.T) {
 	html := renderMeasure(t, quakes(t))
 	specs := chartSpecs(t, html)
-	if len(specs) < 12 {
+	if len(specs) < 10 {
 		t.Errorf("%d charts only", len(specs))
 	}
 	for _, s := range specs {

@@ -25,7 +25,8 @@ func newMeasure() *cobra.Command {
 		Long: `measure reads a trace of a stream, Parquet, CSV with a header or JSON lines, the latter two plain, gzip or zstd
 (- is the standard input), and says how many copies there are, how long after the first and after the previous one they
 come, how often one id is repeated, how disordered and idle the stream is, what each TTL would leak and hold and each
-watermark delay lose, and what it recommends. Measure the raw stream, before anything has been deduplicated.
+watermark delay lose, and what it recommends: a TTL in the stream, a look-back at the sink, an audit. Several --key are
+compared: what one merges and another keeps apart. Measure the raw stream, before anything has been deduplicated.
 
 Times are numbers (s, ms, us or ns since 1970; --unit) or RFC 3339. Percentiles are exact: the value at rank
 ceil(p x n). What is half the trace or longer is marked >=: a trace that short cannot tell.`,
