@@ -277,21 +277,18 @@ func idsFigure(id string, r *measure.Report, k *measure.KeyReport) figure {
 	rank := 0
 	for i := len(k.PerID.Histogram) - 1; i >= 0; i-- {
 		b := k.PerID.Histogram[i]
-		if b.IDs == 0 {
+		from, to, rows := rank+1, rank+b.IDs, b.Rows
+		for ; from <= min(to, len(k.PerID.Worst)); from++ { // these are drawn as they are
+			rows -= k.PerID.Worst[from-1].Rows
+		}
+		rank = to
+		if from > to {
 			continue
 		}
-		mean := float64(b.Rows) / float64(b.IDs)
-		text := fmt.Sprintf("ids %s to %s: %s rows on average", n(rank+1), n(rank+b.IDs),
-			strconv.FormatFloat(mean, 'f', -1, 64))
-		if mean != math.Trunc(mean) {
-			text = fmt.Sprintf("ids %s to %s: %.2f rows on average", n(rank+1), n(rank+b.IDs), mean)
-		}
-		// The worst ids are drawn as they are.
-		if from := max(rank+1, len(k.PerID.Worst)+1); from <= rank+b.IDs {
-			c.add(from, mean, text)
-			c.add(rank+b.IDs, mean, text)
-		}
-		rank += b.IDs
+		mean := math.Round(float64(rows)/float64(to-from+1)*100) / 100
+		text := fmt.Sprintf("ids %s to %s: %s rows on average", n(from), n(to), strconv.FormatFloat(mean, 'f', -1, 64))
+		c.add(from, mean, text)
+		c.add(to, mean, text)
 	}
 	var worst []opts.LineData
 	g := grid{Caption: "the worst ids", Head: []string{"id", "rows", "of the copies"}, Text: 1}

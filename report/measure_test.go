@@ -153,3 +153,35 @@ func TestMeasureLittle(t *testing.T) {
 		}
 	}
 }
+
+// TestMeasureRanks: rows fall with the rank of their id, whether it is drawn as it is or as the mean of its bucket.
+func TestMeasureRanks(t *testing.T) {
+	trace := "id,at\n"
+	for id, rows := range []int{400, 300, 290, 280, 270, 260, 250, 240, 230, 220, 110, 105, 50, 7, 7, 3, 2, 2, 1} {
+		for range rows {
+			trace += fmt.Sprintf("%d,%d\n", id, 1_700_000_000+len(trace))
+		}
+	}
+	r := measured(t, measure.Columns{Keys: [][]string{{"id"}}, Arrival: "at"}, trace)
+	f := idsFigure("", r, &r.Keys[0])
+	text, err := json.Marshal(f.Charts[0].Option)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var option struct {
+		Series []struct{ Data []struct{ Value [2]float64 } }
+	}
+	if err := json.Unmarshal(text, &option); err != nil {
+		t.Fatal(err)
+	}
+	points := option.Series[0].Data
+	for i := range points[1:] {
+		if before, after := points[i].Value, points[i+1].Value; after[0] < before[0] || after[1] > before[1] {
+			t.Errorf("rank %v has %v rows, rank %v %v", before[0], before[1], after[0], after[1])
+		}
+	}
+	if first, last := points[0].Value, points[len(points)-1].Value; first != [2]float64{1, 400} ||
+		last != [2]float64{19, 1} {
+		t.Errorf("from %v to %v", first, last)
+	}
+}
