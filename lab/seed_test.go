@@ -99,6 +99,19 @@ declared updating, it is the planner's word kept   | nontime-price           | d
                                                    | nontime-price           | undeclared_changes == 0
 the highest price is not the last                  | nontime-price           | wrong_version > 0
 a minimum per column makes rows that never were    | tumble-agg              | synthesized > 0
+
+# earthquakes: copies of one instant that have ids of their own
+
+whole rows differ in their id                      | select-distinct         | leaks_by_cause.payload_differs == 96
+the key alone is enough                            | proctime-asc            | leaked == 0, all: pass
+a day is too short a watermark delay for revisions | rowtime-asc             | losses_by_cause.late == 314
+but what is late can be kept aside                 | late-dlq                | fates.late_first == 0, all: pass
+
+# flights: no copy at all, so that what is missing is lost
+
+by the right key nothing is taken for a copy       | proctime-asc            | fates.suppressed == 0, all: pass
+a flight delayed beyond the watermark is lost      | rowtime-asc             | losses_by_cause.late == 211
+rowtime DESC keeps it                              | rowtime-desc            | lost == 0, append_only: fail
 `
 
 func TestSeed(t *testing.T) {
@@ -245,7 +258,8 @@ func each(t *testing.T, w gen.Workload, f func(*stream.Row)) {
 }
 
 // shippedNames are the scenarios that the lab ships.
-var shippedNames = []string{"orders", "orders-exact", "orders-log-append", "orders-last-price", "radio-frames"}
+var shippedNames = []string{"orders", "orders-exact", "orders-log-append", "orders-last-price", "radio-frames",
+	"earthquakes", "flights"}
 
 // shippedRuns run each shipped scenario once a test binary.
 var shippedRuns = func() map[string]func() (*results.Run, error) {

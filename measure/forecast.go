@@ -40,6 +40,9 @@ func roundUp(at Span) stream.Time {
 	return stream.Time((at + day - 1) / day * day / millisecond)
 }
 
+// above is the shortest usual span under which a copy with this delay does not leak.
+func above(delay Span) stream.Time { return roundUp((delay/millisecond + 1) * millisecond) }
+
 // forecasts tries the usual TTLs up to the first under which nothing leaks, those that were asked for, and none.
 func forecasts(t *trace, ids []uint32, key KeyReport, trace Span, o Options) []Forecast {
 	arrivals := make([]int64, len(t.arrivals))

@@ -51,6 +51,8 @@ type Report struct {
 	// NullEventTimes counts rows without event time.
 	NullEventTimes int    `json:"null_event_times"`
 	IdleTimeout    Advice `json:"idle_timeout"`
+	// Agreements compares each two candidate keys, once Compare has been called.
+	Agreements []Agreement `json:"agreements,omitempty"`
 }
 
 // KeyReport is what is measured with one candidate key.
@@ -69,6 +71,7 @@ type KeyReport struct {
 	Forecasts    []Forecast `json:"forecasts"`
 	Losses       []Loss     `json:"losses"`
 	Advice       []Advice   `json:"advice"`
+	Plan         Plan       `json:"plan"`
 
 	firsts    Span   // from the first row to the first row of the last key
 	transport Delays // from event time to arrival, of first rows
@@ -133,6 +136,7 @@ func (r *Reader) Report(o Options) (*Report, error) {
 		if known {
 			key.Losses = losses(lag, ordered.ids[k], key.Distinct, o.Delays)
 		}
+		key.Plan = newPlan(report, &key)
 		key.Advice = advise(report, &key)
 		report.Keys = append(report.Keys, key)
 	}

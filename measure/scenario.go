@@ -103,12 +103,12 @@ func (r *Report) job(line func(string, ...any), k *KeyReport) {
 		return otherwise
 	}
 	line("\njob:")
-	line("  watermark: {delay: %s, idle_after: %s}", setting(watermarkAdvice, "0s"), setting(idleAdvice, "0s"))
+	line("  watermark: {delay: %s, idle_after: %s}", setting(WatermarkAdvice, "0s"), setting(IdleAdvice, "0s"))
 	line("  checkpoint: {interval: 10s, delivery: exactly-once}")
 	line("\nstrategies:\n  - pass-through")
-	line("  - proctime-asc: {ttl: %s}", setting(ttlAdvice, "1h"))
-	line("  - select-distinct-key: {ttl: %s}  # copies extend the TTL", setting(refreshAdvice, "1h"))
-	line("  - rowtime-asc: {ttl: %s}", setting(ttlAdvice, "1h"))
+	line("  - proctime-asc: {ttl: %s}", setting(TTLAdvice, "1h"))
+	line("  - select-distinct-key: {ttl: %s}  # copies extend the TTL", setting(RefreshAdvice, "1h"))
+	line("  - rowtime-asc: {ttl: %s}", setting(TTLAdvice, "1h"))
 	line("\nrequire:\n  residual: <= 0.1%%\n  lost: <= 0\n  append_only: true")
 }
 

@@ -29,6 +29,7 @@ func (r *Report) Terminal(w io.Writer) error {
 	for i := range r.Keys {
 		p.key(r, &r.Keys[i])
 	}
+	p.agreements(r.Agreements)
 	p.stream(r)
 	_, err := p.WriteTo(w)
 	return err
@@ -76,7 +77,53 @@ func (p *printer) key(r *Report, k *KeyReport) {
 		p.forecasts(k)
 	}
 	p.losses(r, k)
+	p.plan(k.Plan)
 	p.advice(k.Advice)
+}
+
+func (p *printer) plan(plan Plan) {
+	if len(plan.Tiers) == 0 {
+		return
+	}
+	p.line("\n  in three tiers")
+	rows := []string{"tier\thorizon\tcopies left\tleak rate\tkeys held\tbytes\tdates read"}
+	for _, t := range plan.Tiers {
+		keys, bytes, dates := "", "", ""
+		if t.Keys > 0 {
+			keys, bytes = bound(t.AtLeast)+count(t.Keys), bound(t.AtLeast)+size(t.Bytes)
+		}
+		if t.Dates > 0 {
+			dates = strconv.Itoa(t.Dates)
+		}
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", t.Name, stream.FormatDuration(t.Horizon),
+			count(t.Leaked), percent(t.LeakRate), keys, bytes, dates))
+	}
+	p.table(rows...)
+	if plan.TooShort != "" {
+		p.line("  The trace is too short: %s.", plan.TooShort)
+	}
+}
+
+// bound marks a lower bound.
+func bound(atLeast bool) string {
+	if atLeast {
+		return ">="
+	}
+	return ""
+}
+
+// agreements compares the candidate keys.
+func (p *printer) agreements(all []Agreement) {
+	if len(all) == 0 {
+		return
+	}
+	p.line("\nthe keys compared: rows that are copies by both, and those that only one merges into an earlier row")
+	rows := []string{"keys\tboth\tfirst only\tsecond only\tagreement"}
+	for _, a := range all {
+		rows = append(rows, fmt.Sprintf("(%s) and (%s)\t%s\t%s\t%s\t%s", strings.Join(a.A, ", "), strings.Join(a.B, ", "),
+			count(a.Both), count(a.OnlyA), count(a.OnlyB), percent(a.Share())))
+	}
+	p.table(rows...)
 }
 
 func quantiles(name string, d Delays) string {
@@ -153,11 +200,8 @@ func (p *printer) forecasts(k *KeyReport) {
 		}
 		row := ttl
 		for _, o := range []Outcome{f.Create, f.Refresh} {
-			keys := count(o.Keys)
-			if f.AtLeast {
-				keys = ">=" + keys
-			}
-			row += fmt.Sprintf("\t%s\t%s\t%s\t%s", count(o.Leaked), percent(o.LeakRate), keys, size(o.Bytes))
+			row += fmt.Sprintf("\t%s\t%s\t%s\t%s", count(o.Leaked), percent(o.LeakRate), bound(f.AtLeast)+count(o.Keys),
+				size(o.Bytes))
 		}
 		rows = append(rows, row)
 	}

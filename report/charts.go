@@ -91,6 +91,68 @@ func newMarker(name, color string, all []*results.Strategy, text func(*results.S
 	return m
 }
 
+// quantileMark is a dot for one percentile of each of several distributions: milliseconds, negative for none, and what
+// is said of them.
+type quantileMark struct {
+	name, color, symbol string
+	size                int
+	values              []int64
+	texts               []string
+}
+
+func (m *quantileMark) add(ms int64, text string) {
+	m.values, m.texts = append(m.values, ms), append(m.texts, text)
+}
+
+// quantileMarks are the marks of the percentiles with these names, without values.
+func quantileMarks(names ...string) []quantileMark {
+	looks := map[string]quantileMark{
+		"p50":    {color: subdued, symbol: "circle", size: 7},
+		"p90":    {color: "--c2", symbol: "circle", size: 7},
+		"p99":    {color: accent, symbol: "circle", size: 10},
+		"p99.9":  {color: "--c4", symbol: "diamond", size: 9},
+		"p99.99": {color: "--c3", symbol: "diamond", size: 9},
+		"max":    {color: loss, symbol: "triangle", size: 8},
+	}
+	marks := make([]quantileMark, len(names))
+	for i, name := range names {
+		marks[i] = looks[name]
+		marks[i].name = name
+	}
+	return marks
+}
+
+// quantileChart draws one line for each distribution, with a dot for each percentile on a logarithmic axis of time.
+func quantileChart(id, label string, names []string, marks []quantileMark) chart {
+	// A thin line from the first percentile to the last joins the dots.
+	line := charts.NewLine()
+	line.SetGlobalOptions(category(names), tooltip("axis"), charts.WithXAxisOpts(opts.XAxis{Type: "log", Min: 1}))
+	ends := []opts.LineData{}
+	first, last := marks[0], marks[len(marks)-1]
+	for i := range names {
+		if first.values[i] >= 0 {
+			ends = append(ends, opts.LineData{Value: []any{logged(first.values[i]), i}},
+				opts.LineData{Value: []any{logged(last.values[i]), i}}, opts.LineData{Value: []any{"-", i}})
+		}
+	}
+	line.AddSeries("", ends, charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(false)}),
+		charts.WithLineStyleOpts(opts.LineStyle{Color: faint, Width: 2}))
+	scatter := charts.NewScatter()
+	for _, m := range marks {
+		data := []opts.ScatterData{}
+		for i, v := range m.values {
+			if v >= 0 {
+				data = append(data, opts.ScatterData{Name: m.texts[i], Value: []any{logged(v), i}})
+			}
+		}
+		scatter.AddSeries(m.name, data,
+			charts.WithScatterChartOpts(opts.ScatterChart{Symbol: m.symbol, SymbolSize: m.size}),
+			charts.WithItemStyleOpts(opts.ItemStyle{Color: m.color}))
+	}
+	line.Overlap(scatter)
+	return chart{ID: id, Label: label, Height: len(names)*rowHeight + frame, Option: line.JSON(), X: "log"}
+}
+
 // stacked draws one horizontal bar for each strategy, made of parts, with markers at the end of those that deserve a
 // second look. What is zero for all of them is left out.
 func stacked(id, label string, names []string, parts []part, markers ...marker) chart {

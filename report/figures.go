@@ -20,6 +20,23 @@ type figure struct {
 	See     string
 	Charts  []chart
 	Stacked bool // one chart below the other, not beside it
+	Data    []grid
+}
+
+// grid is a table of the page, such as the numbers of a chart. Its first Text columns are text, the others numbers.
+type grid struct {
+	Caption string
+	Head    []string
+	Rows    [][]string
+	Text    int
+}
+
+// Class is the style sheet's class for a column.
+func (g grid) Class(column int) string {
+	if column < g.Text {
+		return ""
+	}
+	return "n"
 }
 
 // latencyFigure draws the percentiles of the three parts of latency, each in a chart of its own.
@@ -59,47 +76,20 @@ func latencyFigure(all []*results.Strategy) figure {
 }
 
 func latencyChart(name string, all []*results.Strategy, of func(*results.Strategy) results.Quantiles) chart {
-	// A thin line from p50 to the maximum joins the dots of a strategy.
-	line := charts.NewLine()
-	line.SetGlobalOptions(category(ids(all)), tooltip("axis"),
-		charts.WithXAxisOpts(opts.XAxis{Type: "log", Min: 1}))
-	ends := []opts.LineData{}
-	for i, s := range all {
-		if q := of(s); q.N > 0 {
-			ends = append(ends, opts.LineData{Value: []any{logged(q.P50), i}},
-				opts.LineData{Value: []any{logged(q.Max), i}}, opts.LineData{Value: []any{"-", i}})
-		}
-	}
-	line.AddSeries("", ends, charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(false)}),
-		charts.WithLineStyleOpts(opts.LineStyle{Color: faint, Width: 2}))
-
-	scatter := charts.NewScatter()
-	for _, p := range []struct {
-		name, color, symbol string
-		size                int
-		of                  func(results.Quantiles) int64
-	}{
-		{"p50", subdued, "circle", 7, func(q results.Quantiles) int64 { return q.P50 }},
-		{"p90", "--c2", "circle", 7, func(q results.Quantiles) int64 { return q.P90 }},
-		{"p99", accent, "circle", 10, func(q results.Quantiles) int64 { return q.P99 }},
-		{"p99.9", "--c4", "diamond", 9, func(q results.Quantiles) int64 { return q.P999 }},
-		{"max", loss, "triangle", 8, func(q results.Quantiles) int64 { return q.Max }},
-	} {
-		data := []opts.ScatterData{}
-		for i, s := range all {
-			if q := of(s); q.N > 0 {
-				data = append(data, opts.ScatterData{Name: millis(p.of(q)), Value: []any{logged(p.of(q)), i}})
+	marks := quantileMarks("p50", "p90", "p99", "p99.9", "max")
+	for _, s := range all {
+		q := of(s)
+		for i, v := range []int64{q.P50, q.P90, q.P99, q.P999, q.Max} {
+			if q.N == 0 {
+				marks[i].add(-1, "")
+			} else {
+				marks[i].add(v, millis(v))
 			}
 		}
-		scatter.AddSeries(p.name, data,
-			charts.WithScatterChartOpts(opts.ScatterChart{Symbol: p.symbol, SymbolSize: p.size}),
-			charts.WithItemStyleOpts(opts.ItemStyle{Color: p.color}))
 	}
-	line.Overlap(scatter)
-	return chart{
-		ID: "chart-" + name, Caption: name, Height: len(all)*rowHeight + frame, Option: line.JSON(), X: "log",
-		Label: "Percentiles of " + name + " for each strategy on a logarithmic axis",
-	}
+	c := quantileChart("chart-"+name, "Percentiles of "+name+" for each strategy on a logarithmic axis", ids(all), marks)
+	c.Caption = name
+	return c
 }
 
 // logged puts a span on a logarithmic axis, which has no zero.

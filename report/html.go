@@ -16,6 +16,8 @@ import (
 )
 
 var (
+	//go:embed parts.tmpl
+	partsTemplate string
 	//go:embed page.tmpl
 	pageTemplate string
 	//go:embed page.css
@@ -27,13 +29,21 @@ var (
 	echartsGzip []byte
 )
 
-var pageParsed = template.Must(template.New("page").Funcs(template.FuncMap{
+var functions = template.FuncMap{
 	"count": count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
 	"percent": percent, "ratio": ratio, "join": strings.Join,
 	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
 	"mark": mark, "spaced": spaced, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
-}).Parse(pageTemplate))
+}
+
+var pageParsed = parse(pageTemplate)
+
+// parse reads the template of a page, which may use the parts that all pages share.
+func parse(text string) *template.Template {
+	parts := template.Must(template.New("parts").Funcs(functions).Parse(partsTemplate))
+	return template.Must(parts.New("page").Parse(text))
+}
 
 // HTML writes the run as one page that needs nothing else: style, script, charts and the numbers themselves, from which
 // a later comparison can read them back, are inside.
@@ -42,16 +52,46 @@ func HTML(w io.Writer, run *results.Run) error {
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
+	return write(w, pageParsed, p)
+}
+
+// write writes a page once all of it is there.
+func write(w io.Writer, parsed *template.Template, p any) error {
 	var b bytes.Buffer
-	if err := pageParsed.Execute(&b, p); err != nil {
+	if err := parsed.Execute(&b, p); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	_, err = w.Write(b.Bytes())
+	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// shell is what every page has: its title, its words, and all that makes it need nothing else.
+type shell struct {
+	Title           string
+	Glossary        []entry
+	Style           template.CSS
+	Script, ECharts template.JS
+	ChartsJSON      template.JS
+}
+
+// newShell gathers the charts of a page's figures.
+func newShell(title string, words []entry, figures ...figure) (shell, error) {
+	s := shell{Title: title, Glossary: words, Style: template.CSS(pageStyle), Script: template.JS(pageScript)}
+	specs := []chart{}
+	for _, f := range figures {
+		specs = append(specs, f.Charts...)
+	}
+	var err error
+	if s.ChartsJSON, err = scriptJSON(specs); err != nil {
+		return s, err
+	}
+	s.ECharts, err = echarts()
+	return s, err
 }
 
 // page is what the template reads.
 type page struct {
+	shell
 	Run      *results.Run
 	Question string
 	Answer   string
@@ -63,13 +103,10 @@ type page struct {
 	Ran      []*results.Strategy
 	Causes   []string // of determinism, the columns of its matrix
 	Sections []section
-	Glossary []entry
 
 	Latency, State, Late, Changelog, Leaks, Arrival, TradeOff figure
 
-	Style                   template.CSS
-	Script, ECharts         template.JS
-	ChartsJSON, ResultsJSON template.JS
+	ResultsJSON template.JS
 }
 
 // fact is a number with its name; Word is the glossary's word for it, if there is one.
@@ -95,11 +132,10 @@ func newPage(run *results.Run) (*page, error) {
 	order := run.Ranked()
 	all := ran(order)
 	p := &page{
-		Run: run, Order: order, Ran: all, Glossary: glossary,
+		Run: run, Order: order, Ran: all,
 		Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
 		Latency: latencyFigure(all), State: stateFigure(all), Late: lateFigure(all), Changelog: changelogFigure(all),
 		Leaks: causesFigure(all), Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all),
-		Style: template.CSS(pageStyle), Script: template.JS(pageScript),
 	}
 	p.Question = fmt.Sprintf("Which way of removing the duplicates of %s meets every requirement?", run.Scenario)
 	p.Answer, p.Met = answer(run, order)
@@ -111,18 +147,12 @@ func newPage(run *results.Run) (*page, error) {
 			}
 		}
 	}
-	specs := []chart{}
-	for _, f := range []figure{p.Latency, p.State, p.Late, p.Changelog, p.Leaks, p.Arrival, p.TradeOff} {
-		specs = append(specs, f.Charts...)
-	}
 	var err error
-	if p.ChartsJSON, err = scriptJSON(specs); err != nil {
+	if p.shell, err = newShell(run.Scenario+": deduplab report", glossary, p.Latency, p.State, p.Late, p.Changelog,
+		p.Leaks, p.Arrival, p.TradeOff); err != nil {
 		return nil, err
 	}
-	if p.ResultsJSON, err = scriptJSON(run); err != nil {
-		return nil, err
-	}
-	p.ECharts, err = echarts()
+	p.ResultsJSON, err = scriptJSON(run)
 	return p, err
 }
 

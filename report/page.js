@@ -12,9 +12,19 @@
   const duration = ms => ms < 1e3 ? Math.round(ms) + " ms" : ms < 6e4 ? +(ms / 1e3).toFixed(1) + " s"
     : ms < 36e5 ? pair(Math.round(ms / 1e3), 60, "m", "s") : ms < 864e5 ? pair(Math.round(ms / 6e4), 60, "h", "m")
     : pair(Math.round(ms / 36e5), 24, "d", "h");
-  const units = { count: short, duration, log: duration };
+  const share = part => +(part * 100).toPrecision(2) + " %";
+  const units = { count: short, duration, log: duration, "log count": short, "log share": share };
   // The ticks of a logarithmic axis of time are the steps that clocks know.
-  const clock = [1, 10, 100, 1e3, 1e4, 6e4, 6e5, 36e5, 36e6, 864e5, 864e6, 864e7];
+  const clock = [1, 10, 100, 1e3, 1e4, 6e4, 6e5, 36e5, 36e6, 864e5, 864e6, 864e7, 864e8];
+
+  const decades = ({ smallest, largest }) => {
+    const from = Math.floor(Math.log10(smallest)), to = Math.max(from + 1, Math.ceil(Math.log10(largest)));
+    return Array.from({ length: to - from + 1 }, (_, i) => +("1e" + (from + i)));
+  };
+  const ticks = (range, narrow) => {
+    const end = clock.findIndex(t => t >= Math.max(10, range.largest));
+    return clock.slice(0, end + 1).filter((_, i) => !narrow || i % 2 === end % 2);
+  };
 
   const ruler = document.createElement("span");
   ruler.style.cssText = "position:absolute;visibility:hidden;white-space:nowrap";
@@ -26,7 +36,7 @@
     return Math.ceil(Math.max(0, ...widths));
   };
 
-  function dressAxis(axis, unit, narrow, largest) {
+  function dressAxis(axis, unit, narrow, range) {
     axis.axisLine = { lineStyle: { color: css("--faint") } };
     axis.axisTick = { show: false };
     axis.axisLabel = { color: css("--subdued"), fontSize: narrow ? 11 : 12, hideOverlap: true };
@@ -40,11 +50,10 @@
     }
     if (axis.type === "time") axis.max = "dataMax";
     if (axis.type === "log") {
-      const end = clock.findIndex(t => t >= largest);
-      const ticks = clock.slice(0, end + 1).filter((_, i) => !narrow || i % 2 === end % 2);
-      axis.min = 1;
-      axis.max = clock[end];
-      for (const part of [axis.axisLabel, axis.axisTick, axis.splitLine]) part.customValues = ticks;
+      const at = unit === "log" ? ticks(range, narrow) : decades(range);
+      axis.min = unit === "log" ? 1 : at[0];
+      axis.max = at.at(-1);
+      for (const part of [axis.axisLabel, axis.axisTick, axis.splitLine]) part.customValues = at;
     }
   }
 
@@ -90,7 +99,7 @@
     };
     Object.assign(x, { nameLocation: "middle", nameGap: 30 });
     Object.assign(option.legend, {
-      type: narrow ? "scroll" : "plain", left: 0, top: 0, padding: 0, itemWidth: 14, itemHeight: 10, data: names,
+      type: narrow ? "scroll" : "plain", left: 0, top: 2, padding: 0, itemWidth: 14, itemHeight: 10, data: names,
       textStyle: { color: css("--text") }, inactiveColor: css("--subdued") + "99",
       pageTextStyle: { color: css("--subdued") },
       pageIconColor: css("--accent"), pageIconInactiveColor: css("--faint"),
@@ -99,17 +108,27 @@
 
   function dress(spec, width) {
     const narrow = width < 520, option = spec.option;
-    const largest = dimension => option.series.reduce(
-      (most, s) => s.data.reduce((most, d) => Math.max(most, +d.value?.[dimension] || 0), most), 10);
+    const range = (dimension, axis) => {
+      const values = option.series.flatMap(s => [...s.data.map(d => +d.value?.[dimension]),
+        ...(s.markLine?.data ?? []).map(line => line[axis])]).filter(v => v > 0);
+      return { smallest: Math.min(...values), largest: Math.max(...values) };
+    };
     option.series.filter(s => !s.name).forEach(s => { s.z = 1; }); // the lines that join dots lie below them
-    if (narrow) {
-      for (const { label } of option.series) if (label) Object.assign(label, { width: 120, overflow: "truncate" });
+    for (const series of option.series) {
+      const { label, markLine } = series;
+      // A label that would leave the chart stands on the other side of its dot.
+      if (label) series.labelLayout = ({ labelRect, rect }) =>
+        labelRect.x + labelRect.width > width ? { x: rect.x - 4, align: "right" } : {};
+      if (label && narrow) Object.assign(label, { width: 120, overflow: "truncate" });
+      if (!markLine) continue;
+      Object.assign(markLine, { precision: 9, silent: true });
+      if (narrow) markLine.data.slice(1).forEach(line => { line.label = { show: false }; });
     }
     option.animation = false;
     option.useUTC = true;
     option.textStyle = { fontFamily: getComputedStyle(document.body).fontFamily, color: css("--text") };
-    option.xAxis.forEach(axis => dressAxis(axis, spec.x, narrow, largest(0)));
-    option.yAxis.forEach(axis => dressAxis(axis, spec.y, narrow, largest(1)));
+    option.xAxis.forEach(axis => dressAxis(axis, spec.x, narrow, range(0, "xAxis")));
+    option.yAxis.forEach(axis => dressAxis(axis, spec.y, narrow, range(1, "yAxis")));
     layout(spec, width, narrow);
     sliders(option).forEach(zoom => Object.assign(zoom, {
       bottom: 4, height: 20, showDataShadow: false, labelFormatter: duration, textStyle: { color: css("--subdued") },

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"deduplab/measure"
+	"deduplab/report"
 	"deduplab/stream"
 )
 
@@ -24,12 +25,14 @@ func newMeasure() *cobra.Command {
 		Long: `measure reads a trace of a stream, Parquet, CSV with a header or JSON lines, the latter two plain, gzip or zstd
 (- is the standard input), and says how many copies there are, how long after the first and after the previous one they
 come, how often one id is repeated, how disordered and idle the stream is, what each TTL would leak and hold and each
-watermark delay lose, and what it recommends. Measure the raw stream, before anything has been deduplicated.
+watermark delay lose, and what it recommends: a TTL in the stream, a look-back at the sink, an audit. Several --key are
+compared: what one merges and another keeps apart. Measure the raw stream, before anything has been deduplicated.
 
 Times are numbers (s, ms, us or ns since 1970; --unit) or RFC 3339. Percentiles are exact: the value at rank
 ceil(p x n). What is half the trace or longer is marked >=: a trace that short cannot tell.`,
 		Example: `  lab measure events.jsonl.gz --key event_id --event-time ts --arrival ingest_ts
   lab measure events.csv --key event_id --key account,amount,client_seq --arrival ingest_ts --origin producer
+  lab measure events.csv --key event_id --event-time created_at --arrival ingest_ts --html measured.html
   lab measure scenarios/data/radio-frames.csv.gz --key frame --arrival timestamp --ttl 100ms --json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,6 +51,7 @@ ceil(p x n). What is half the trace or longer is marked >=: a trace that short c
 	flags.Int64Var(&o.bytes, "bytes-per-key", 100, "state a key takes, for the bytes predicted")
 	flags.StringVar(&o.onBadRow, "on-bad-row", "fail", "fail, or skip: skipped rows are counted and the first 20 shown")
 	flags.StringVar(&o.write, "write", "", "also write a scenario calibrated to the trace, with the first key")
+	flags.StringVar(&o.html, "html", "", "also write a page with charts of all that was measured, which works offline")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
@@ -59,6 +63,7 @@ type measureOptions struct {
 	bytes        int64
 	onBadRow     string
 	write        string
+	html         string
 	json         bool
 }
 
@@ -80,6 +85,8 @@ func (o *measureOptions) run(files []string, stdin io.Reader, stdout io.Writer) 
 	for _, key := range o.keys {
 		o.columns.Keys = append(o.columns.Keys, strings.Split(key, ","))
 	}
+	asked := len(o.columns.Keys)
+	o.columns.Keys = measure.Unions(o.columns.Keys)
 	reader, err := measure.NewReader(o.columns, o.onBadRow == "skip")
 	if err != nil {
 		return err
@@ -89,19 +96,26 @@ func (o *measureOptions) run(files []string, stdin io.Reader, stdout io.Writer) 
 			return err
 		}
 	}
-	report, err := reader.Report(options)
+	measured, err := reader.Report(options)
 	if err != nil {
 		return err
 	}
+	measured.Compare(asked)
 	if o.write != "" {
-		if err := writeScenario(o.write, report); err != nil {
+		if err := writeScenario(o.write, measured); err != nil {
 			return fmt.Errorf("--write: %w", err)
 		}
 	}
-	if !o.json {
-		return report.Terminal(stdout)
+	if o.html != "" {
+		err := replaceFile(o.html, 0o644, func(w io.Writer) error { return report.Measure(w, measured) })
+		if err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
 	}
-	data, err := json.MarshalIndent(report, "", " ")
+	if !o.json {
+		return measured.Terminal(stdout)
+	}
+	data, err := json.MarshalIndent(measured, "", " ")
 	if err != nil {
 		return err
 	}
@@ -110,7 +124,7 @@ func (o *measureOptions) run(files []string, stdin io.Reader, stdout io.Writer) 
 }
 
 // writeScenario writes a scenario that has the name of its file. It does not replace a file.
-func writeScenario(path string, report *measure.Report) error {
+func writeScenario(path string, measured *measure.Report) error {
 	name := strings.ToLower(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
 	name = strings.Trim(unslug.ReplaceAllString(name, "-"), "-")
 	if name == "" {
@@ -120,7 +134,7 @@ func writeScenario(path string, report *measure.Report) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(report.Scenario(f, name), f.Close())
+	err = errors.Join(measured.Scenario(f, name), f.Close())
 	if err != nil {
 		_ = os.Remove(path)
 	}

@@ -19,17 +19,17 @@ COLUMNS = ["timestamp", "frame", "df", "icao24"]
 TARGET = Path(__file__).with_name("radio-frames.csv.gz")
 
 
-def main(wheel: str) -> None:
+def main(wheel: str, target: Path = TARGET) -> None:
     lines = [",".join(COLUMNS)]
     for line in zipfile.ZipFile(wheel).read(SOURCE).decode().splitlines():
         row = json.loads(line, parse_float=str, parse_int=str)  # numbers keep their digits
         lines.append(",".join(row[column] for column in COLUMNS))
     text = "\n".join(lines) + "\n"
-    TARGET.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
-    print(f"{TARGET.name}: {len(lines) - 1} rows, {TARGET.stat().st_size} bytes")
+    target.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
+    print(f"{target.name}: {len(lines) - 1} rows, {target.stat().st_size} bytes")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
-    main(sys.argv[1])
+    main(sys.argv[1], *map(Path, sys.argv[2:]))
