@@ -24,7 +24,7 @@ type sparkCase struct {
 // sparkBatch is one micro-batch. What was not recorded is nil.
 type sparkBatch struct {
 	Batch  *int64   `json:"batch"`
-	Run    int      `json:"run"` // index of the code that runs
+	Run    *int     `json:"run"` // index of the code that runs
 	NoData bool     `json:"no_data"`
 	Rows   []Fields `json:"rows"`
 	Rows2  []Fields `json:"rows2"`
@@ -94,16 +94,20 @@ func readSpark(b []byte) (*sparkCase, error) {
 	if err := json.Unmarshal(b, c); err != nil {
 		return nil, err
 	}
-	if c.Strategy == "" || len(c.Batches) == 0 {
-		return nil, fmt.Errorf("it needs a strategy and batches")
+	if c.Strategy == "" || len(c.Code) == 0 || len(c.Batches) == 0 {
+		return nil, fmt.Errorf("it needs a strategy, code and batches")
 	}
 	return c, nil
 }
 
-// run is the code that a batch runs.
-func (c *sparkCase) run(b *sparkBatch) (string, error) {
-	if b.Run < 0 || b.Run >= len(c.Code) {
-		return "", fmt.Errorf("there is no code for run %d", b.Run)
+// run is the number of the code that a batch runs. Where it is not recorded, it is the last one: the batch did not
+// start.
+func (c *sparkCase) run(b *sparkBatch) (int, error) {
+	if b.Run == nil {
+		return len(c.Code) - 1, nil
 	}
-	return c.Code[b.Run], nil
+	if *b.Run < 0 || *b.Run >= len(c.Code) {
+		return 0, fmt.Errorf("there is no code for run %d", *b.Run)
+	}
+	return *b.Run, nil
 }

@@ -169,16 +169,13 @@ func follows(noData bool) string {
 // start starts the query anew where a batch asks for that: at the beginning, with other code, or to run a batch again. It
 // returns the condition with which Spark refuses to.
 func (r *sparkReplay) start(b *sparkBatch) (string, error) {
-	if r.engine != nil && b.Run == r.run && !b.Replay {
-		return "", nil
+	run, err := r.c.run(b)
+	if err != nil || r.engine != nil && run == r.run && !b.Replay {
+		return "", err
 	}
 	before := r.query
-	if b.Run != r.run || r.query == nil {
-		code, err := r.c.run(b)
-		if err != nil {
-			return "", err
-		}
-		if r.query, err = r.c.query(code); err != nil {
+	if run != r.run {
+		if r.query, err = r.c.query(r.c.Code[run]); err != nil {
 			return "", err
 		}
 		if r.query.refused != "" {
@@ -188,7 +185,7 @@ func (r *sparkReplay) start(b *sparkBatch) (string, error) {
 			return "", err
 		}
 	}
-	r.run = b.Run
+	r.run = run
 	spec := r.query.batch.Spec(r.spec, len(r.query.inputs))
 	if len(r.query.inputs) > 1 {
 		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) }
