@@ -32,7 +32,7 @@ type BatchSpec struct {
 	// Failures are moments. The first batch that ends at or after each of them fails after its rows have been written and
 	// before it is committed; it is then run again.
 	Failures []stream.Time
-	// OnBatch is told of each batch that has ended; may be nil.
+	// OnBatch is told of each batch that has ended, and keeps nothing of what it is told; may be nil.
 	OnBatch func(*BatchProgress)
 }
 
@@ -124,6 +124,9 @@ type BatchProgress struct {
 	WatermarkAfter stream.Time
 	InputRows      int
 	Stages         []StageProgress
+	// Inputs are the watermarks that the inputs have come to, by which the policy makes the one of the query; 0 for one that
+	// has said nothing yet.
+	Inputs []stream.Time
 }
 
 // StageProgress is what one stage did in a batch, named as Spark's StateOperatorProgress.
@@ -469,7 +472,7 @@ func (m *BatchEngine) commit(progress *BatchProgress, rows []stream.Row) *BatchP
 	m.batches++
 	m.late = m.watermark
 	m.watermark = max(m.watermark, m.combined())
-	progress.WatermarkAfter = m.watermark
+	progress.WatermarkAfter, progress.Inputs = m.watermark, m.largest
 	if m.spec.OnBatch != nil {
 		m.spec.OnBatch(progress)
 	}
