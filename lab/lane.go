@@ -129,7 +129,11 @@ func (r *run) newBatchEngine(plan strategies.Plan, l *lane) *sim.BatchEngine {
 		l.batches = newBatches(plan.Batch, from, to, spark.Trigger.Every, spark.Policy)
 		spec.OnBatch = l.batches.add
 	}
-	return sim.NewBatchEngine(plan.Batch.Spec(spec, spark.Inputs))
+	engine := sim.NewBatchEngine(plan.Batch.Spec(spec, spark.Inputs))
+	if l.batches != nil {
+		l.batches.engine = engine
+	}
+	return engine
 }
 
 // handle drives a batch through the task.

@@ -22,6 +22,7 @@ type batches struct {
 	moved     stream.Time   // when the watermark last moved
 	inputs    []stream.Time // the watermarks of the inputs then
 	policy    sim.WatermarkPolicy
+	engine    *sim.BatchEngine
 }
 
 // newBatches prepares for a query.
@@ -114,6 +115,9 @@ func (b *batches) result(series []results.StateSample) *results.Spark {
 			t.RowsTotal.PerHour = (end.KeysLive - half.KeysLive) * 3_600_000 / span
 		}
 	}
+	if late := b.engine.LateByInput(); len(late) > 1 {
+		t.DroppedByInput = late
+	}
 	if len(b.operators) > 1 {
 		t.Operators = b.operators
 	}
@@ -144,6 +148,11 @@ func sparkFindings(s *results.Strategy, plan strategies.Plan, job results.Job) [
 		}
 		note("the watermark stood still for %s from %s on: %s; %s keys were in the state by then",
 			results.FormatSpan(still.Millis), results.FormatSpan(still.FromMS), by, count(still.RowsTotal))
+	}
+	if late := spark.DroppedByInput; len(late) > 0 && job.Spark.WatermarkPolicy == "max" && slices.Max(late) > 0 {
+		slower := slices.Index(late, slices.Max(late))
+		note("%s of the %s late rows are of input %d: multipleWatermarkPolicy = max goes by the input that is ahead",
+			count(late[slower]), count(spark.DroppedByWatermark), slower+1)
 	}
 	if spark.FellBehind > 0 {
 		note("%s of %s batches took longer than the trigger's interval", count(spark.FellBehind), count(spark.Batches))

@@ -244,6 +244,8 @@ type Spark struct {
 	DroppedByWatermark int64      `json:"numRowsDroppedByWatermark"`
 	DroppedDuplicates  int64      `json:"numDroppedDuplicateRows"`
 	Standstill         Standstill `json:"standstill"`
+	// DroppedByInput is numRowsDroppedByWatermark by the input that the rows came from, where there are several.
+	DroppedByInput []int64 `json:"dropped_by_input,omitempty"`
 	// Operators are the stateful operators one by one, where there are several.
 	Operators []SparkOperator `json:"operators,omitempty"`
 }

@@ -203,6 +203,9 @@ func (c *BatchCtx) Drop(row *stream.Row, to Disposition) {
 		c.Progress.DroppedDuplicates++
 	}
 	if c.Batch.Attempt == 1 {
+		if to == Late {
+			c.engine.lateBy[c.engine.input(row)]++
+		}
 		c.engine.book(Change{Tag: row.Tag, At: c.Batch.End, Op: OpDropHeld, To: to, Behind: row.Behind}, row.Key)
 	}
 }
@@ -243,6 +246,7 @@ type BatchEngine struct {
 	failures        []stream.Time // those to come
 
 	rows, dropped int64
+	lateBy        []int64 // by input
 	changes       []Change
 	keys          []stream.Key
 	err           error
@@ -261,7 +265,7 @@ type batchStage struct {
 func NewBatchEngine(spec BatchSpec) *BatchEngine {
 	spec.Partitions = max(spec.Partitions, 1)
 	m := &BatchEngine{spec: spec, stages: make([]batchStage, len(spec.Stages)),
-		largest: make([]stream.Time, len(spec.Inputs)), failures: spec.Failures}
+		largest: make([]stream.Time, len(spec.Inputs)), lateBy: make([]int64, len(spec.Inputs)), failures: spec.Failures}
 	for _, delay := range spec.Inputs {
 		m.hasWatermark = m.hasWatermark || delay != NoWatermark
 	}
@@ -481,16 +485,23 @@ func (m *BatchEngine) commit(progress *BatchProgress, rows []stream.Row) *BatchP
 
 // observe notes the event times of a batch.
 func (m *BatchEngine) observe(rows []stream.Row) {
-	input := 0
 	for i := range rows {
-		if m.spec.InputOf != nil {
-			input = m.spec.InputOf(&rows[i])
-		}
+		input := m.input(&rows[i])
 		if delay := m.spec.Inputs[input]; rows[i].Event != stream.NullTime && delay != NoWatermark {
 			m.largest[input] = max(m.largest[input], rows[i].Event-delay)
 		}
 	}
 }
+
+func (m *BatchEngine) input(row *stream.Row) int {
+	if m.spec.InputOf == nil {
+		return 0
+	}
+	return m.spec.InputOf(row)
+}
+
+// LateByInput counts the rows that were dropped by the watermark, by the input that they came from.
+func (m *BatchEngine) LateByInput() []int64 { return m.lateBy }
 
 // combined makes one watermark of those of the inputs.
 func (m *BatchEngine) combined() stream.Time {
