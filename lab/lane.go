@@ -100,7 +100,7 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
 		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
 		CheckpointInterval: job.Checkpoint.Interval,
-		NewTable: func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
+		NewTable:           func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
 	})
 }
 
