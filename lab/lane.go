@@ -9,12 +9,31 @@ import (
 	"deduplab/stream"
 )
 
+// task runs a strategy: a record at a time ([sim.Task]) or in micro-batches ([sim.BatchEngine]).
+type task interface {
+	// Row takes a row as it arrives.
+	Row(*stream.Row)
+	// SourceWatermark, Watermark and Checkpoint tell what the feed does beside rows, Clock that time has passed, and End
+	// that there are no more rows.
+	SourceWatermark(reader int, w, now stream.Time)
+	Watermark(w, now stream.Time)
+	Checkpoint(now stream.Time)
+	Clock(now stream.Time)
+	End(now stream.Time)
+	// Drain hands over the changes since the last call.
+	Drain(func(c *sim.Change, key stream.Key, parts []stream.Tag))
+	// Subtasks and Tables tell what the strategy holds, Err what ended it.
+	Subtasks() []sim.SubtaskState
+	Tables(func(int, *sim.Table))
+	Err() error
+}
+
 // lane is one strategy in one pass: its task and its ledger.
 type lane struct {
 	id       string
 	measured bool
 	ended    bool
-	task     *sim.Task
+	task     task
 	ledger   *sim.Ledger // of a replay, until its end
 	digest   sim.Digest
 	series   []results.StateSample
@@ -24,12 +43,13 @@ type lane struct {
 	handled  int64
 	firsts   int64
 	from     stream.Time
+	batches  *batches // of a micro-batch query that is measured
 	cold     []sim.Cold
 	bytes    int64 // physical, at the end of the span
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
 	err       error
-	// takesNull is strategies.Plan.NullTimes; failed is why the strategy's job ended, and the run did not.
+	// takesNull says that rows without event time are taken, as Spark does; failed is why the strategy's job ended, and the run did not.
 	takesNull bool
 	failed    error
 }
@@ -38,11 +58,13 @@ type lane struct {
 func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error) {
 	job, plan := r.scenario.Job, e.plan
 	from, _ := r.workload.Span()
-	l := &lane{id: e.ID, from: from, peaks: make([]int64, job.Parallelism), rows: make([]int64, job.Parallelism)}
-	l.takesNull = plan.NullTimes
-	l.task, l.measured = r.newTask(e, l, sample), measured
+	l := &lane{id: e.ID, from: from, measured: measured}
+	l.takesNull = plan.Batch != nil
+	l.task = r.newTask(e, l, sample)
+	subtasks := len(l.task.Subtasks())
+	l.peaks, l.rows = make([]int64, subtasks), make([]int64, subtasks)
 	commit := job.Checkpoint.Interval
-	if job.Checkpoint.Delivery != "exactly-once" {
+	if job.Checkpoint.Delivery != "exactly-once" || plan.Batch != nil { // a batch is visible when it has ended
 		commit = 0
 	}
 	ledger := sim.LedgerSpec{
@@ -69,8 +91,11 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 }
 
 // newTask makes the task of a lane.
-func (r *run) newTask(e entry, l *lane, sample stream.Time) *sim.Task {
+func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 	job, plan := r.scenario.Job, e.plan
+	if plan.Batch != nil {
+		return r.newBatchEngine(plan, l, sample)
+	}
 	declared := plan.Changelog
 	if plan.ToChangelog {
 		declared = plan.Input
@@ -79,15 +104,44 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) *sim.Task {
 		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
 		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
 		CheckpointInterval: job.Checkpoint.Interval,
-		NewTable: func(_ int, ttl stream.Time) *sim.Table {
-			spec := sim.TableSpec{TTL: ttl, Sample: sample, SpillAt: r.options.SpillAt}
-			if job.State == "pebble" && l.err == nil {
-				spec.Cold, l.err = r.options.OpenState()
-				l.cold = append(l.cold, spec.Cold)
-			}
-			return sim.NewTable(spec)
-		},
+		NewTable:           func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
 	})
+}
+
+// newTable makes a keyed state of a lane.
+func (r *run) newTable(l *lane, ttl, sample stream.Time) *sim.Table {
+	spec := sim.TableSpec{TTL: ttl, Sample: sample, SpillAt: r.options.SpillAt}
+	if r.scenario.Job.State == "pebble" && l.err == nil {
+		spec.Cold, l.err = r.options.OpenState()
+		l.cold = append(l.cold, spec.Cold)
+	}
+	return sim.NewTable(spec)
+}
+
+// newBatchEngine makes the engine of a micro-batch query.
+func (r *run) newBatchEngine(plan strategies.Plan, l *lane, sample stream.Time) *sim.BatchEngine {
+	spark := r.scenario.Job.Spark
+	from, to := r.workload.Span()
+	spec := sim.BatchSpec{
+		Records: r.workload, Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
+		NoDataBatches: spark.NoDataBatches,
+		NewTable:      func() *sim.Table { return r.newTable(l, 0, sample) },
+	}
+	for _, at := range spark.Failures {
+		spec.Failures = append(spec.Failures, from+at)
+	}
+	if spark.Inputs > 1 {
+		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % spark.Inputs }
+	}
+	if l.measured {
+		l.batches = newBatches(plan.Batch, from, to, spark.Trigger.Every, spark.Policy)
+		spec.OnBatch = l.batches.add
+	}
+	engine := sim.NewBatchEngine(plan.Batch.Spec(spec, spark.Inputs))
+	if l.batches != nil {
+		l.batches.engine = engine
+	}
+	return engine
 }
 
 // handle drives a batch through the task.
@@ -129,7 +183,7 @@ func (l *lane) drain() { l.task.Drain(l.ledger.Book) }
 
 // drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more than
 // the task, then is called.
-func drive(task *sim.Task, b *sim.Batch, push func([]stream.Row), then func(sim.Mark)) {
+func drive(task task, b *sim.Batch, push func([]stream.Row), then func(sim.Mark)) {
 	row := 0
 	for _, m := range b.Marks {
 		push(b.Rows[row:m.Before])
@@ -142,8 +196,11 @@ func drive(task *sim.Task, b *sim.Batch, push func([]stream.Row), then func(sim.
 		case sim.Checkpoint:
 			task.Checkpoint(m.At)
 			then(m)
-		case sim.Sample, sim.EndOfSpan, sim.EndOfInput:
+		case sim.Sample, sim.EndOfSpan:
 			task.Clock(m.At)
+			then(m)
+		case sim.EndOfInput:
+			task.End(m.At)
 			then(m)
 		}
 	}

@@ -230,7 +230,7 @@ func (r *run) newFeed(p sim.Perturbation) *sim.Feed {
 			IdleAfter: job.Watermark.IdleAfter, PerReader: job.Watermark.Per == "reader",
 		},
 		Checkpoint: job.Checkpoint.Interval, Sample: sampleInterval(to - from), Perturbation: p,
-		NullTimes: slices.ContainsFunc(r.entries, func(e entry) bool { return e.plan.NullTimes && e.plan.Refused == "" }),
+		NullTimes: slices.ContainsFunc(r.entries, func(e entry) bool { return e.plan.Batch != nil && e.plan.Refused == "" }),
 	})
 }
 

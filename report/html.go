@@ -232,7 +232,44 @@ func jobFacts(j results.Job) []fact {
 	if j.RetentionMS > 0 {
 		facts = append(facts, fact{"retention", millis(j.RetentionMS), "of the source, which a backlog lacks", ""})
 	}
+	if s := j.Spark; s != nil {
+		facts = append(facts, sparkFacts(s)...)
+	}
 	return facts
+}
+
+// sparkFacts are what the micro-batch queries ran in.
+func sparkFacts(s *results.SparkJob) []fact {
+	trigger, most, cost := "when all has arrived", "", "nothing"
+	if s.TriggerMS > 0 {
+		trigger = "every " + millis(s.TriggerMS)
+	} else if s.Trigger == "processing-time" {
+		trigger = "when the one before has ended"
+	}
+	if s.MaxRows > 0 {
+		most = "at most " + plural(int64(s.MaxRows), "row")
+	}
+	if s.BatchCostMS > 0 || s.CostRowsPerSecond > 0 {
+		cost = millis(s.BatchCostMS)
+		if s.CostRowsPerSecond > 0 {
+			cost += " and 1 s for " + plural(s.CostRowsPerSecond, "row")
+		}
+	}
+	noData, policy := "off", ""
+	if s.NoDataBatches {
+		noData = "on"
+	}
+	if s.Inputs > 1 {
+		policy = "watermark policy " + s.WatermarkPolicy
+	}
+	return []fact{
+		{"Spark", s.Version, "", ""},
+		{"micro-batch", trigger, most, "micro-batch"},
+		{"no-data batches", noData, "", ""},
+		{"inputs", count(int64(s.Inputs)), policy, ""},
+		{"a batch takes", cost, "", ""},
+		{"failures", count(int64(len(s.FailuresMS))), "", ""},
+	}
 }
 
 func newSection(s *results.Strategy) section {

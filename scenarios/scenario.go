@@ -31,6 +31,7 @@ import (
 	"path/filepath"
 
 	"deduplab/gen"
+	"deduplab/sim"
 	"deduplab/strategies"
 	"deduplab/stream"
 	"deduplab/yml"
@@ -80,6 +81,22 @@ type Job struct {
 	// the end of the span on, lacks the rows that are older, one by one (Kafka deletes whole segments). The run itself
 	// reads every row as it arrives.
 	Retention stream.Time
+	Spark     Spark
+}
+
+// Spark is what the micro-batch queries of a job run in. Defaults are Spark's own, but for the trigger: Spark's starts a
+// batch as soon as the one before has ended, and how many there are depends on how long they take.
+type Spark struct {
+	Trigger sim.Trigger
+	Cost    sim.BatchCost
+	// NoDataBatches is spark.sql.streaming.noDataMicroBatches.enabled.
+	NoDataBatches bool
+	// Policy is spark.sql.streaming.multipleWatermarkPolicy.
+	Policy sim.WatermarkPolicy
+	// Inputs is the number of sources that the query is a union of: partition p belongs to input p mod Inputs.
+	Inputs int
+	// Failures are moments from the start: the batch that ends then fails after the write, and is run again.
+	Failures []stream.Time
 }
 
 // Watermark says how watermarks are made.
