@@ -406,3 +406,14 @@ func moment(v *value) (Moment, error) {
 	}
 	return Moment{}, nil
 }
+
+// UnitAbove is Unit if a number as large as the given one had been read too.
+func (r *Reader) UnitAbove(role int, largest int64) string {
+	if r.spec.Unit != Auto {
+		return r.spec.Unit
+	}
+	return guessUnit(max(r.largest[role], largest))
+}
+
+// Largest is the largest number of a role's times so far.
+func (r *Reader) Largest(role int) int64 { return r.largest[role] }

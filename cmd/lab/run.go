@@ -42,11 +42,25 @@ table, and writes results.json and report.html. It exits 0 whatever the verdicts
 	cmd.Flags().StringVar(&o.out, "out", "", "folder for results.json and report.html (default out/<scenario>)")
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "run only the strategies with these ids")
 	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "another seed than the scenario's")
+	cmd.Flags().StringVar(&o.onBadRow, "on-bad-row", "", "of a trace: fail, or skip and count it (default as the scenario "+
+		"says, else fail)")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print results.json instead of the table")
 	return cmd
 }
 
+// read reads the scenario, and its trace as the flag says.
+func (o *runOptions) read(path string) (*scenarios.Scenario, error) {
+	switch o.onBadRow {
+	case "":
+		return scenarios.Read(path)
+	case "fail", "skip":
+		return scenarios.ReadWith(path, scenarios.SkipBadRows(o.onBadRow == "skip"))
+	}
+	return nil, fmt.Errorf("--on-bad-row: %q is neither fail nor skip", o.onBadRow)
+}
+
 type runOptions struct {
+	onBadRow  string
 	out       string
 	only      []string
 	seed      uint64
@@ -55,7 +69,7 @@ type runOptions struct {
 }
 
 func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Writer) error {
-	scenario, err := scenarios.Read(path)
+	scenario, err := o.read(path)
 	if err != nil {
 		return err
 	}
