@@ -19,7 +19,9 @@ type TraceSpec struct {
 	// number of the column; see [trace.Spec].
 	Unit string
 	// Partitions is the number of source partitions, by hash of the key, if no column names them; 0 means 1.
-	Partitions  int
+	Partitions int
+	// Start is when the scenario starts, from which watermarks and checkpoints tick; 0 is the first arrival.
+	Start       stream.Time
 	SkipBadRows bool
 }
 
@@ -70,6 +72,7 @@ type Trace struct {
 	// The rows of event e, in order of arrival, are byEvent[starts[e]:starts[e+1]].
 	starts, byEvent []uint32
 
+	start    stream.Time
 	labelled bool
 	origins  []string
 	newKeys  []bool // by origin
@@ -107,9 +110,9 @@ func (t *Trace) Content(tag stream.Tag) uint64 { return t.contents[t.row(tag)] }
 
 func (t *Trace) Partitions() int { return t.partitions }
 
-// Span is from the first arrival to the last.
+// Span is from the start, by default the first arrival, to the last arrival.
 func (t *Trace) Span() (from, to stream.Time) {
-	return t.rows[0].Arrival, t.rows[len(t.rows)-1].Arrival
+	return t.start, t.rows[len(t.rows)-1].Arrival
 }
 
 func (t *Trace) Labelled() bool { return t.labelled }
@@ -337,6 +340,12 @@ func (l *traceLoader) trace() (*Trace, error) {
 		if row.Tag.Origin() > 0 && row.Key != keys[event] {
 			t.newKeys[row.Tag.Origin()] = true
 		}
+	}
+	if t.start = l.spec.Start; t.start == 0 {
+		t.start = t.rows[0].Arrival
+	}
+	if t.start > t.rows[0].Arrival {
+		return nil, fmt.Errorf("start: %v lies after the first arrival, %v", t.start, t.rows[0].Arrival)
 	}
 	l.fill(t)
 	return t, nil

@@ -145,6 +145,9 @@ func (p *printer) trace(t *Trace) {
 	p.section("workload")
 	c := t.Spec.Columns
 	p.field(1, "trace", names(t.Files))
+	if t.Spec.Start != 0 {
+		p.field(1, "start", t.Spec.Start)
+	}
 	p.open(1, "columns")
 	p.field(2, "key", names(c.Key))
 	p.field(2, "event_time", quoted(c.EventTime))

@@ -173,6 +173,7 @@ func (l *loader) trace(n *yml.Node) {
 	columns := &t.Spec.Columns
 	l.Object(n,
 		yml.Must("trace", yml.Values(l.Reader, &t.Files, yml.NonEmpty)),
+		yml.May("start", yml.Value(l.Reader, &t.Spec.Start, moment)),
 		yml.Must("columns", func(n *yml.Node) {
 			l.Object(n,
 				yml.Must("key", yml.Values(l.Reader, &columns.Key, yml.NonEmpty)),
