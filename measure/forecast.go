@@ -161,11 +161,10 @@ type timeline struct {
 	arrivals, marks *cursor
 	rest            []int64
 	mark            [markWords]int64 // the next one
-	rank            int64
-
-	at                int64 // of the row
-	bears             uint64
-	gapBefore, gapAft uint8
+	rank            int64            // of the row after this one
+	at              int64
+	marked          bool // whether the mark is this row's; without one it is remembered under all TTLs
+	err             error
 }
 
 // newTimeline returns a timeline that stands before its first row.
@@ -174,61 +173,82 @@ func (f *forecasting) newTimeline() *timeline {
 }
 
 // step goes on to the next row, and reports whether there is one.
-func (t *timeline) step() (bool, error) {
+func (t *timeline) step() bool {
+	if len(t.rest) > 0 && t.rank < t.mark[0] {
+		t.at, t.rest, t.marked = t.rest[0], t.rest[1:], false
+		t.rank++
+		return true
+	}
+	return t.stepMarked()
+}
+
+// stepMarked is step where there is more to do.
+func (t *timeline) stepMarked() bool {
 	if len(t.rest) == 0 {
-		var err error
-		if t.rest, err = t.arrivals.chunk(); err != nil || t.rest == nil {
-			return false, err
+		if t.rest, t.err = t.arrivals.chunk(); t.err != nil || t.rest == nil {
+			return false
 		}
 	}
-	t.at, t.rest = t.rest[0], t.rest[1:]
 	if t.mark[0] < t.rank {
-		if ok, err := t.marks.next(t.mark[:]); err != nil {
-			return false, err
-		} else if !ok {
+		ok, err := t.marks.next(t.mark[:])
+		if t.err = err; err != nil {
+			return false
+		}
+		if !ok {
 			t.mark[0] = math.MaxInt64
 		}
 	}
-	if t.mark[0] == t.rank {
-		t.bears, t.gapBefore, t.gapAft = uint64(t.mark[1]), uint8(t.mark[2]>>8), uint8(t.mark[2])
-	} else {
-		t.bears, t.gapBefore, t.gapAft = ^uint64(0), math.MaxUint8, math.MaxUint8
-	}
+	t.at, t.rest, t.marked = t.rest[0], t.rest[1:], t.mark[0] == t.rank
 	t.rank++
-	return true, nil
+	return true
+}
+
+// begins reports whether the row begins to be remembered under a TTL, counted from the first row and from the last.
+func (t *timeline) begins(ttl int) (create, refresh bool) {
+	return t.mark[1]>>ttl&1 == 1, int(t.mark[2]>>8) > ttl
+}
+
+// ends reports whether nothing is remembered from the row on when the TTL is over.
+func (t *timeline) ends(ttl int) (create, refresh bool) {
+	return t.mark[1]>>ttl&1 == 1, int(t.mark[2]&0xff) > ttl
 }
 
 // peaks is how many keys are remembered at most under a TTL, counted from the first row and from the last. A row is
 // forgotten before those that come when its TTL is over.
 func (f *forecasting) peaks(ctx context.Context, ttl int, head, tail *timeline) (create, refresh int, err error) {
 	span := int64(f.ttls[ttl])
-	ok, err := tail.step()
-	if err != nil || !ok {
-		return 0, 0, err
-	}
 	created, refreshed := 0, 0
-	for {
-		if ok, err := head.step(); err != nil || !ok {
-			return create, refresh, err
-		}
+	tail.step()
+	for tail.err == nil && head.step() {
 		if head.rank&0xffff == 0 && ctx.Err() != nil {
 			return 0, 0, ctx.Err()
 		}
-		for tail.at+span <= head.at { // the head itself is not over yet
-			created -= int(tail.bears >> ttl & 1)
-			if int(tail.gapAft) > ttl {
+		for tail.at+span <= head.at && tail.err == nil { // the head itself is not over yet
+			c, r := true, true
+			if tail.marked {
+				c, r = tail.ends(ttl)
+			}
+			if c {
+				created--
+			}
+			if r {
 				refreshed--
 			}
-			if _, err := tail.step(); err != nil {
-				return 0, 0, err
-			}
+			tail.step()
 		}
-		created += int(head.bears >> ttl & 1)
-		if int(head.gapBefore) > ttl {
+		c, r := true, true
+		if head.marked {
+			c, r = head.begins(ttl)
+		}
+		if c {
+			created++
+		}
+		if r {
 			refreshed++
 		}
 		create, refresh = max(create, created), max(refresh, refreshed)
 	}
+	return create, refresh, errors.Join(head.err, tail.err)
 }
 
 // forecasts tries the usual TTLs up to the first under which nothing leaks, those that were asked for, and none.

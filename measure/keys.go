@@ -32,7 +32,7 @@ type sightings struct {
 func (s *sightings) find(h hash) *sighted {
 	if 2*s.used >= len(s.slots) {
 		old := s.slots
-		s.slots = make([]sighted, max(1024, 2*len(old)))
+		s.slots = make([]sighted, max(64, 2*len(old)))
 		for i := range old {
 			if old[i].rows > 0 {
 				*s.slot(old[i].hash) = old[i]
@@ -55,6 +55,7 @@ func (s *sightings) slot(h hash) *sighted {
 type measuring struct {
 	*pass
 	report        *KeyReport
+	table         sightings
 	fromFirst     *values
 	fromPrevious  *values
 	transport     *values
@@ -111,7 +112,9 @@ func (p *pass) measureKey(k int, span Span, o Options) (KeyReport, error) {
 
 // part measures the keys of one part.
 func (m *measuring) part(part *spool) error {
-	var table sightings
+	table := &m.table
+	table.used = 0
+	clear(table.slots) // which are as many as the part before needed, and this one will
 	m.forecast.begin()
 	err := part.records(sightingWords, func(row []int64) error {
 		slot := table.find(hash{row[sightingHi], row[sightingLo]})

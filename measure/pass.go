@@ -43,7 +43,7 @@ type pass struct {
 	sameArrival int64
 	unit        int // of resolutions
 	events      *distinct
-	partitions  map[uint16]*silence
+	partitions  []*silence // by number, nil where there is no row
 	arrivals    *spool     // in milliseconds
 	parts       [][]*spool // by key and part
 	sighting    [sightingWords]int64
@@ -62,7 +62,7 @@ type silence struct {
 func (r *Reader) read(ctx context.Context, o Options) (*pass, error) {
 	var begin settings
 	for {
-		d := newDisk(r.folder, o.Memory)
+		d := newDisk(r.folder, o.Memory/2) // as much again takes the sorting of a window, and tables
 		r.disks = append(r.disks, d)
 		p, err := r.newPass(ctx, begin, d, o)
 		if err != nil {
@@ -83,9 +83,9 @@ func (r *Reader) read(ctx context.Context, o Options) (*pass, error) {
 }
 
 func (r *Reader) newPass(ctx context.Context, begin settings, d *disk, o Options) (*pass, error) {
-	p := &pass{disk: d, byFile: r.columns.Arrival == "", known: r.columns.EventTime != "", partitions: map[uint16]*silence{},
+	p := &pass{disk: d, byFile: r.columns.Arrival == "", known: r.columns.EventTime != "", partitions: make([]*silence, 1<<16),
 		arrivals: d.newSpool(), lateness: d.newValues()}
-	p.lag = lagging{top: early, lowest: early, tops: map[uint16]nanos{}, complete: -1}
+	p.lag = newLagging()
 	p.delays = append(append([]stream.Time{0}, spans...), o.Delays...)
 	slices.Sort(p.delays)
 	p.delays = slices.Compact(p.delays)
@@ -105,7 +105,7 @@ func (r *Reader) newPass(ctx context.Context, begin settings, d *disk, o Options
 	}
 	width := recordKeys + 2*len(r.columns.Keys)
 	p.sorter = &sorter{disk: d, width: width, whole: begin.whole, each: p.arrived,
-		limit: max(int(o.Memory/4)/(width*wordBytes), 2)}
+		limit: max(int(o.Memory/8)/(width*wordBytes), 2)}
 	return p, nil
 }
 
@@ -212,18 +212,24 @@ func (p *pass) silence(partition uint16, at nanos) {
 
 // lagging walks through the rows in their order and says how far each lies behind the largest event time before it.
 type lagging struct {
-	top, lowest nanos            // over all rows, and of the partition whose largest is the smallest
-	tops        map[uint16]nanos // largest, by partition
-	complete    int64            // number of the row that gave the last of the partitions a largest
+	top, lowest nanos    // over all rows, and of the partition whose largest is the smallest
+	tops        []nanos  // largest, by partition
+	seen        []bool   // by partition
+	there       []uint16 // the partitions that were seen
+	complete    int64    // number of the row that gave the last of the partitions a largest
+}
+
+func newLagging() lagging {
+	return lagging{top: early, lowest: early, complete: -1, tops: slices.Repeat([]nanos{early}, 1<<16),
+		seen: make([]bool, 1<<16)}
 }
 
 // step is how far a row lies behind: behind all rows, and behind the partition that is the least far. It is negative
 // ahead of them, and early where there is no such time yet, or no event time.
 func (l *lagging) step(at nanos, known bool, partition uint16, index int64) (reader, slowest nanos) {
-	was, seen := l.tops[partition]
-	if !seen {
-		was = early
-		l.tops[partition] = early
+	if !l.seen[partition] {
+		l.seen[partition] = true
+		l.there = append(l.there, partition)
 		l.lowest = early // a partition that says nothing holds the watermark back from the start
 	}
 	reader, slowest = early, early
@@ -237,14 +243,15 @@ func (l *lagging) step(at nanos, known bool, partition uint16, index int64) (rea
 		slowest = l.lowest - at
 	}
 	l.top = max(l.top, at)
+	was := l.tops[partition]
 	if at <= was {
 		return reader, slowest
 	}
 	l.tops[partition] = at
 	if was == l.lowest {
 		low := at
-		for _, other := range l.tops {
-			low = min(low, other)
+		for _, other := range l.there {
+			low = min(low, l.tops[other])
 		}
 		if l.lowest == early && low != early {
 			l.complete = index
@@ -261,14 +268,16 @@ func (l *lagging) counts(index int64) bool { return l.lowest != early && index >
 func (p *pass) idleness(span Span) ([]Idle, error) {
 	var all []Idle
 	for number, s := range p.partitions {
+		if s == nil {
+			continue
+		}
 		gaps, err := newDelays(s.gaps, span)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Idle{Partition: int(number), Rows: s.rows, Gaps: gaps, LongestAt: formatMoment(s.longestAt),
+		all = append(all, Idle{Partition: number, Rows: s.rows, Gaps: gaps, LongestAt: formatMoment(s.longestAt),
 			Silent: Span(p.last - s.last)})
 	}
-	slices.SortFunc(all, func(a, b Idle) int { return a.Partition - b.Partition })
 	return all, nil
 }
 

@@ -65,6 +65,11 @@ func (d *disk) newSpool() *spool {
 }
 
 func (s *spool) add(words ...int64) {
+	if len(s.tail)+len(words) <= cap(s.tail) {
+		s.tail = append(s.tail, words...)
+		s.n += int64(len(words))
+		return
+	}
 	for _, w := range words {
 		if len(s.tail) == cap(s.tail) {
 			s.grow()
@@ -134,15 +139,20 @@ func (s *spool) spill() {
 		if len(d.buffer) > 1<<20 {
 			s.write()
 		}
-		if cap(b) == blockWords && len(d.free) < 1<<12 {
-			d.free = append(d.free, b[:0])
-		}
+		d.recycle(b)
 	}
 	if words > 0 {
 		s.write()
 	}
 	d.used -= s.held
 	s.blocks, s.held = nil, 0
+}
+
+// recycle keeps a block for the next spool that needs one.
+func (d *disk) recycle(block []int64) {
+	if cap(block) == blockWords && len(d.free)*blockWords < d.limit {
+		d.free = append(d.free, block[:0])
+	}
 }
 
 // write appends the buffer to the file, and to the last piece if that ends there.
@@ -168,6 +178,9 @@ func (s *spool) write() {
 // drop forgets the words that are in memory, when nobody will read them any more.
 func (s *spool) drop() {
 	s.disk.used -= s.held
+	for _, b := range append(s.blocks, s.tail) {
+		s.disk.recycle(b)
+	}
 	s.blocks, s.tail, s.pieces, s.n, s.held = nil, nil, nil, 0, 0
 }
 
