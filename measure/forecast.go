@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -138,18 +137,23 @@ func (f *forecasting) mark(k *followed, gapAfter int) {
 // order brings the marks in order of rank.
 func (f *forecasting) order() error {
 	f.marks = f.disk.newSpool()
+	var marks [][markWords]int64
+	place := make([]uint32, 1<<blockBits) // of the mark of a row in marks from 1, 0 for none
 	for _, block := range f.blocks {
-		var words [][markWords]int64
+		marks = marks[:0]
+		clear(place)
 		err := block.records(markWords, func(mark []int64) error {
-			words = append(words, [markWords]int64(mark))
+			marks = append(marks, [markWords]int64(mark))
+			place[mark[0]&(1<<blockBits-1)] = uint32(len(marks))
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		slices.SortFunc(words, func(a, b [markWords]int64) int { return cmp.Compare(a[0], b[0]) })
-		for i := range words {
-			f.marks.add(words[i][:]...)
+		for _, n := range place {
+			if n > 0 {
+				f.marks.add(marks[n-1][:]...)
+			}
 		}
 		block.drop()
 	}
@@ -190,11 +194,13 @@ func (t *timeline) stepMarked() bool {
 		}
 	}
 	if t.mark[0] < t.rank {
-		ok, err := t.marks.next(t.mark[:])
-		if t.err = err; err != nil {
+		if rest := t.marks.rest; len(rest) >= markWords { // without a call
+			t.mark[0], t.mark[1], t.mark[2] = rest[0], rest[1], rest[2]
+			t.marks.rest = rest[markWords:]
+		} else if ok, err := t.marks.next(t.mark[:]); err != nil {
+			t.err = err
 			return false
-		}
-		if !ok {
+		} else if !ok {
 			t.mark[0] = math.MaxInt64
 		}
 	}

@@ -17,6 +17,7 @@ type sorter struct {
 	each   func([]int64) error
 	window []int64
 	other  []int64
+	sorted bool // whether the window was in order when it was full
 	last   [2]int64 // handed out
 	some   bool     // whether any was
 	runs   []*spool
@@ -37,11 +38,15 @@ func (s *sorter) add(record []int64) error {
 		s.runs, s.window = append(s.runs, run), s.window[:0]
 		return nil
 	}
-	half := s.limit / 2 * s.width
-	if err := s.handOut(s.window[:half]); err != nil {
+	keep := s.limit / 2 * s.width
+	if s.sorted { // so far it was in order: a little will do, and if not there is a whole sort
+		keep = s.limit / 16 * s.width
+	}
+	out := len(s.window) - keep
+	if err := s.handOut(s.window[:out]); err != nil {
 		return err
 	}
-	s.window = s.window[:copy(s.window, s.window[half:])]
+	s.window = s.window[:copy(s.window, s.window[out:])]
 	return nil
 }
 
@@ -85,11 +90,12 @@ func compareRecords(a, b []int64) int {
 
 // sort sorts the window, if it is not sorted.
 func (s *sorter) sort() {
-	w, sorted := s.width, true
-	for at := w; at < len(s.window) && sorted; at += w {
-		sorted = compareRecords(s.window[at-w:], s.window[at:]) <= 0
+	w := s.width
+	s.sorted = true
+	for at := w; at < len(s.window) && s.sorted; at += w {
+		s.sorted = compareRecords(s.window[at-w:], s.window[at:]) <= 0
 	}
-	if sorted {
+	if s.sorted {
 		return
 	}
 	order := make([]uint32, len(s.window)/w)
