@@ -219,42 +219,57 @@ func (t *timeline) ends(ttl int) (create, refresh bool) {
 	return t.mark[1]>>ttl&1 == 1, int(t.mark[2]&0xff) > ttl
 }
 
-// peaks is how many keys are remembered at most under a TTL, counted from the first row and from the last. A row is
-// forgotten before those that come when its TTL is over.
-func (f *forecasting) peaks(ctx context.Context, ttl int, head, tail *timeline) (create, refresh int, err error) {
-	span := int64(f.ttls[ttl])
-	created, refreshed := 0, 0
-	tail.step()
-	for tail.err == nil && head.step() {
+// remembering counts the keys that are remembered under one TTL, counted from the first row and from the last.
+type remembering struct {
+	ttl                int
+	span               int64
+	tail               *timeline // the first row that is not over yet
+	created, refreshed int
+	out                *Forecast // the most
+}
+
+// peaks finds the most that is remembered at once. A row is forgotten before those that come when its TTL is over.
+func peaks(ctx context.Context, head *timeline, all []*remembering) error {
+	for _, r := range all {
+		r.tail.step()
+	}
+	for head.step() {
 		if head.rank&0xffff == 0 && ctx.Err() != nil {
-			return 0, 0, ctx.Err()
+			return ctx.Err()
 		}
-		for tail.at+span <= head.at && tail.err == nil { // the head itself is not over yet
-			c, r := true, true
-			if tail.marked {
-				c, r = tail.ends(ttl)
+		for _, r := range all {
+			for r.tail.at+r.span <= head.at { // the head itself is not over yet
+				c, f := true, true
+				if r.tail.marked {
+					c, f = r.tail.ends(r.ttl)
+				}
+				if c {
+					r.created--
+				}
+				if f {
+					r.refreshed--
+				}
+				if !r.tail.step() {
+					return r.tail.err
+				}
+			}
+			c, f := true, true
+			if head.marked {
+				c, f = head.begins(r.ttl)
 			}
 			if c {
-				created--
+				if r.created++; r.created > r.out.Create.Keys {
+					r.out.Create.Keys = r.created
+				}
 			}
-			if r {
-				refreshed--
+			if f {
+				if r.refreshed++; r.refreshed > r.out.Refresh.Keys {
+					r.out.Refresh.Keys = r.refreshed
+				}
 			}
-			tail.step()
 		}
-		c, r := true, true
-		if head.marked {
-			c, r = head.begins(ttl)
-		}
-		if c {
-			created++
-		}
-		if r {
-			refreshed++
-		}
-		create, refresh = max(create, created), max(refresh, refreshed)
 	}
-	return create, refresh, errors.Join(head.err, tail.err)
+	return head.err
 }
 
 // forecasts tries the usual TTLs up to the first under which nothing leaks, those that were asked for, and none.
@@ -280,23 +295,18 @@ func (f *forecasting) forecasts(ctx context.Context, key *KeyReport, trace Span,
 		}
 	}
 	f.disk.settle()
-	work, failed := make(chan int, len(tried)), make([]error, len(tried))
-	heads, tails := make([]*timeline, len(tried)), make([]*timeline, len(tried))
-	for n := range tried {
-		heads[n], tails[n] = f.newTimeline(), f.newTimeline()
-		work <- n
+	groups := make([][]*remembering, min(runtime.GOMAXPROCS(0), len(tried)))
+	for n, ttl := range tried {
+		r := &remembering{ttl: ttl, span: int64(f.ttls[ttl]), tail: f.newTimeline(), out: &all[n]}
+		groups[n%len(groups)] = append(groups[n%len(groups)], r)
 	}
-	close(work)
-	var group sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		group.Go(func() {
-			for n := range work {
-				all[n].Create.Keys, all[n].Refresh.Keys, failed[n] = f.peaks(ctx, tried[n], heads[n], tails[n])
-				heads[n], tails[n] = nil, nil
-			}
-		})
+	failed := make([]error, len(groups))
+	var running sync.WaitGroup
+	for n, group := range groups {
+		head := f.newTimeline()
+		running.Go(func() { failed[n] = peaks(ctx, head, group) })
 	}
-	group.Wait()
+	running.Wait()
 	f.arrivals.busy = false
 	f.marks.drop()
 	none := Forecast{AtLeast: trace > 0}

@@ -17,7 +17,7 @@ type sorter struct {
 	each   func([]int64) error
 	window []int64
 	other  []int64
-	sorted bool // whether the window was in order when it was full
+	sorted bool     // whether the window was in order when it was full
 	last   [2]int64 // handed out
 	some   bool     // whether any was
 	runs   []*spool
