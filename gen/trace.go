@@ -44,8 +44,8 @@ func ReadTrace(name string, r io.Reader, spec TraceSpec) (*Trace, error) {
 	return ReadTraces([]trace.File{trace.Of(name, r)}, spec)
 }
 
-// ReadTraces reads a workload from files of any form that package trace reads. The rows are brought in order of arrival,
-// those of one millisecond by partition, and otherwise stay as they stand. Without a column for the event the key is
+// ReadTraces reads a workload from files of any form that package trace reads. The rows are brought in order of
+// arrival, those of one millisecond by partition, and otherwise stay as they stand. Without a column for the event the key is
 // taken for the truth: rows of equal key are one event, an empty key cell is NULL, and NULL equals NULL.
 //
 // Other columns become integers or decimals of constant scale if all their cells are written so, else text. The columns
@@ -228,8 +228,8 @@ func (l *traceLoader) read(files []trace.File) error {
 		}
 		l.loaded = append(l.loaded, row)
 		if len(l.loaded)*len(l.columns) > maxCells {
-			return fmt.Errorf("the trace has more than %d cells, which is all that a run keeps in memory; lab measure takes any "+
-				"number", maxCells)
+			return fmt.Errorf("the trace has more than %d cells, which is all that a run keeps in memory; lab measure takes "+
+				"any number", maxCells)
 		}
 		for c := range l.columns {
 			cell := cell{null: true}

@@ -140,7 +140,8 @@ func (d Delays) percentiles(tenthousandths ...int) ([]Span, error) {
 	return spans, err
 }
 
-// UpTo counts the spans that are not longer than a bound. After Reader.Close only the histogram's bounds can be asked for.
+// UpTo counts the spans that are not longer than a bound. After Reader.Close only the histogram's bounds can be asked
+// for.
 func (d Delays) UpTo(bound Span) int {
 	if i := slices.Index(buckets, bound); i >= 0 {
 		n := 0

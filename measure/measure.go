@@ -6,8 +6,8 @@
 // its end cannot be known; spans of half the trace and more are marked as lower bounds.
 //
 // A trace may be larger than memory. Keys are told apart by 128 bits of a hash; rows are brought in order of arrival in
-// a window, or by a merge of sorted runs on disk; what is measured of the keys goes through 256 parts by their hash, one
-// after the other; and ranks of many numbers are found by counting them. What is kept in memory is spilled to a
+// a window, or by a merge of sorted runs on disk; what is measured of the keys goes through 256 parts by their hash,
+// one after the other; and ranks of many numbers are found by counting them. What is kept in memory is spilled to a
 // temporary file when it is too much.
 package measure
 

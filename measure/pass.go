@@ -23,8 +23,8 @@ const (
 	sightingWords
 )
 
-// pass is one way through all rows: from the files by way of the order of arrival to what is measured of the stream, and
-// to the parts of the keys.
+// pass is one way through all rows: from the files by way of the order of arrival to what is measured of the stream,
+// and to the parts of the keys.
 type pass struct {
 	*intake
 	disk   *disk
@@ -83,9 +83,8 @@ func (r *Reader) read(ctx context.Context, o Options) (*pass, error) {
 }
 
 func (r *Reader) newPass(ctx context.Context, begin settings, d *disk, o Options) (*pass, error) {
-	p := &pass{disk: d, byFile: r.columns.Arrival == "", known: r.columns.EventTime != "", partitions: make([]*silence, 1<<16),
-		arrivals: d.newSpool(), lateness: d.newValues()}
-	p.lag = newLagging()
+	p := &pass{disk: d, byFile: r.columns.Arrival == "", known: r.columns.EventTime != "", lag: newLagging(),
+		partitions: make([]*silence, 1<<16), arrivals: d.newSpool(), lateness: d.newValues()}
 	p.delays = append(append([]stream.Time{0}, spans...), o.Delays...)
 	slices.Sort(p.delays)
 	p.delays = slices.Compact(p.delays)
@@ -261,7 +260,7 @@ func (l *lagging) step(at nanos, known bool, partition uint16, index int64) (rea
 	return reader, slowest
 }
 
-// counts reports whether a row comes after the first rows of all partitions, so that their watermark can be behind none.
+// counts reports whether a row comes after the first rows of all partitions: before, their watermark stands at nothing.
 func (l *lagging) counts(index int64) bool { return l.lowest != early && index > l.complete }
 
 // idleness is what is measured of the partitions, in order of their numbers.

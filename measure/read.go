@@ -24,9 +24,9 @@ type nanos = int64
 // maxOrigins bounds the different values of the origin column.
 const maxOrigins = 1 << 16
 
-// Reader measures traces. It reads the files when the report is asked for, once, or again from the start if it turns out
-// on the way that a time counts in a smaller unit than it seemed or that rows need a whole sort; then again up to the
-// worst ids, whose texts it does not keep.
+// Reader measures traces. It reads the files when the report is asked for: once, or again from the start if it turns
+// out on the way that a time counts in a smaller unit than it seemed or that rows need a whole sort; and again up to
+// the worst ids, whose texts it does not keep.
 type Reader struct {
 	columns Columns
 	skip    bool

@@ -68,7 +68,8 @@ func parquetFile(t testing.TB) []byte {
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[parquetRow](&b)
 	a, at := "a", time.UnixMilli(1700000000000)
-	if _, err := w.Write([]parquetRow{{&a, &at, 1700000000500, 0, nil}, {nil, nil, 1700000001000, 7, []string{"y"}}}); err != nil {
+	rows := []parquetRow{{&a, &at, 1700000000500, 0, nil}, {nil, nil, 1700000001000, 7, []string{"y"}}}
+	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -108,7 +109,8 @@ func TestForms(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"csv": []byte(csv), "csv with a mark": []byte("\ufeff" + csv), "csv in gzip": zipped(t, csv),
 		"csv in zstd": zstandard(t, csv), "json": []byte(json), "json in gzip": zipped(t, json), "parquet": parquetFile(t),
-		"csv with quotes": []byte("id,p,\"at\",ts\r\n\"a\",0,1700000000500000,\"1700000000000000\"\r\n\"\",7,1700000001000000,\r\n"),
+		"csv with quotes": []byte("id,p,\"at\",ts\r\n\"a\",0,1700000000500000,\"1700000000000000\"\r\n" +
+			"\"\",7,1700000001000000,\r\n"),
 		"timestamps": []byte("id,p,ts,at\na,0,2023-11-14T22:13:20Z,2023-11-14 22:13:20.5\n" +
 			",7,,2023-11-15 00:13:21+02:00\n"),
 	} {
@@ -183,7 +185,8 @@ func TestManyFaults(t *testing.T) {
 			continue
 		}
 		if first == nil || strings.Count(first.Error(), "\n") != 14 || second == nil ||
-			!strings.HasSuffix(second.Error(), "b:7:at: \"x\" is not a time: neither a number nor RFC 3339 nor an SQL timestamp\nand more") {
+			!strings.HasSuffix(second.Error(), "b:7:at: \"x\" is not a time: neither a number nor RFC 3339 nor an "+
+				"SQL timestamp\nand more") {
 			t.Errorf("%v\n%v", first, second)
 		}
 	}
@@ -242,7 +245,8 @@ func TestAll(t *testing.T) {
 		b.WriteByte('\n')
 		return nil
 	}
-	for _, text := range []string{"{\"id\":1,\"a\":true}\n{\"b\":{\"c\":1},\"id\":2,\"b\":\"x\"}\n", "c,a,id\n5,,3\n", string(parquetFile(t))} {
+	for _, text := range []string{"{\"id\":1,\"a\":true}\n{\"b\":{\"c\":1},\"id\":2,\"b\":\"x\"}\n", "c,a,id\n5,,3\n",
+		string(parquetFile(t))} {
 		if err := r.Read("f", strings.NewReader(text), each); err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +318,8 @@ func TestStop(t *testing.T) {
 				stop = trace.Stop
 			}
 			rows := 0
-			if err := r.Read("f", strings.NewReader(text), func(*trace.Row) error { rows++; return stop }); err != want || rows != 1 {
+			err = r.Read("f", strings.NewReader(text), func(*trace.Row) error { rows++; return stop })
+			if err != want || rows != 1 {
 				t.Errorf("%v after %d rows, want %v", err, rows, want)
 			}
 		}
@@ -323,8 +328,10 @@ func TestStop(t *testing.T) {
 
 // FuzzRead: whatever a file holds, reading it ends, without a panic, and rows are either handed out or told.
 func FuzzRead(f *testing.F) {
-	for _, seed := range []string{"id,ts,at,p\na,1,2,3\n\"\n", "{\"id\":\"\\u00e9\\\"\",\"ts\":[{}],\"at\":1,\"p\":0}\n{", "[]",
-		"id,ts,at,p\n\"a\nb\",2024-01-01 00:00:00,-1.5,0\n", string(zipped(f, "id,ts,at,p\na,1,2,3\n")), string(parquetFile(f)),
+	for _, seed := range []string{"id,ts,at,p\na,1,2,3\n\"\n", "[]",
+		"{\"id\":\"\\u00e9\\\"\",\"ts\":[{}],\"at\":1,\"p\":0}\n{",
+		"id,ts,at,p\n\"a\nb\",2024-01-01 00:00:00,-1.5,0\n",
+		string(zipped(f, "id,ts,at,p\na,1,2,3\n")), string(parquetFile(f)),
 		string(zstandard(f, `{"at":1}`))} {
 		f.Add([]byte(seed), true)
 		f.Add([]byte(seed), false)

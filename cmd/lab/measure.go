@@ -52,7 +52,8 @@ memory: what does not fit goes to temporary files (in $TMPDIR), about 70 bytes a
 	flags.StringSliceVar(&o.delays, "watermark-delay", nil, "more watermark delays to predict")
 	flags.Int64Var(&o.bytes, "bytes-per-key", 100, "state a key takes, for the bytes predicted")
 	flags.StringVar(&o.onBadRow, "on-bad-row", "fail", "fail, or skip: skipped rows are counted and the first 20 shown")
-	flags.StringVar(&o.memory, "memory", "512MB", "of rows kept in memory; what is more goes to temporary files")
+	flags.StringVar(&o.memory, "memory", "512MB", "memory to use, beside what reading takes; the rest goes to temporary "+
+		"files")
 	flags.StringVar(&o.write, "write", "", "also write a scenario calibrated to the trace, with the first key")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
@@ -95,7 +96,7 @@ func (o *measureOptions) run(ctx context.Context, files []string, stdin io.Reade
 		return err
 	}
 	defer reader.Close()
-	if err := addFiles(reader, files, stdin); err != nil {
+	if err := addFiles(ctx, reader, files, stdin); err != nil {
 		return err
 	}
 	// Rows leave little garbage behind them, so that half of Go's default headroom will do.
@@ -141,10 +142,10 @@ func writeScenario(path string, report *measure.Report) error {
 // unslug is what the name of a scenario cannot hold.
 var unslug = regexp.MustCompile("[^a-z0-9]+")
 
-func addFiles(reader *measure.Reader, paths []string, stdin io.Reader) error {
+func addFiles(ctx context.Context, reader *measure.Reader, paths []string, stdin io.Reader) error {
 	for _, path := range paths {
 		if path == trace.Stdin {
-			if err := reader.Read("stdin", stdin); err != nil {
+			if err := reader.Read("stdin", &interruptible{ctx: ctx, in: stdin}); err != nil {
 				return err
 			}
 			continue
@@ -156,6 +157,32 @@ func addFiles(reader *measure.Reader, paths []string, stdin io.Reader) error {
 		reader.Add(files...)
 	}
 	return nil
+}
+
+// interruptible ends a wait for input when the context is done.
+type interruptible struct {
+	ctx    context.Context
+	in     io.Reader
+	buffer [1 << 16]byte // of a read that nobody may wait for any more
+}
+
+// Read implements io.Reader.
+func (r *interruptible) Read(p []byte) (int, error) {
+	type result struct {
+		n   int
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		n, err := r.in.Read(r.buffer[:min(len(p), len(r.buffer))])
+		done <- result{n, err}
+	}()
+	select {
+	case <-r.ctx.Done():
+		return 0, r.ctx.Err()
+	case got := <-done:
+		return copy(p, r.buffer[:got.n]), got.err
+	}
 }
 
 // memorySize reads a number of bytes, such as 512MB.
