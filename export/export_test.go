@@ -177,7 +177,7 @@ func TestFaults(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"a.csv": "1 0 <nil>", "a.csv.gz": "1 1 <nil>", "b.jsonl": "0 0 <nil>", "b.ndjson.zst": "0 2 <nil>",
-		"c.parquet":    "2 0 <nil>",
+		"c.parquet": "2 0 <nil>",
 		"c.parquet.gz": `0 0 "c.parquet.gz" must end in .jsonl, .ndjson, .json or .csv, with or without .gz or .zst, ` +
 			`or in .parquet`,
 	} {

@@ -354,7 +354,7 @@ func (r *Reader) texts(ctx context.Context, wanted map[hash]string, names []stri
 			}
 			wanted[h] = keyText(row.Roles)
 			if missing--; missing == 0 {
-				return trace.Stop
+				return trace.ErrStop
 			}
 			return nil
 		})

@@ -158,7 +158,6 @@ type parquetColumn struct {
 	values parquet.ValueReader
 	buffer [256]parquet.Value
 	rest   []parquet.Value
-	last   bool // the page has no values beyond rest
 }
 
 func (c *parquetColumn) open(group parquet.RowGroup) {

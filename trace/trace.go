@@ -82,8 +82,8 @@ type Cell struct {
 	Number uint16 // of Partition
 }
 
-// Stop makes a reader end early, without an error.
-var Stop = errors.New("stop")
+// ErrStop makes a reader end early, without an error.
+var ErrStop = errors.New("stop")
 
 // Reader reads files one by one.
 type Reader struct {
@@ -140,12 +140,12 @@ func (r *Reader) Skipped() (n int64, first []string) {
 	return r.skipped, first
 }
 
-// Read hands out the rows of one file. An error of each ends it and is returned as it is, unless it is Stop.
+// Read hands out the rows of one file. An error of each ends it and is returned as it is, unless it is ErrStop.
 func (r *Reader) Read(name string, in io.Reader, each func(*Row) error) error {
 	r.file, r.each = name, each
 	r.files = append(r.files, name)
 	err := r.read(in)
-	if errors.Is(err, Stop) {
+	if errors.Is(err, ErrStop) {
 		return nil
 	}
 	if err == nil && !r.spec.SkipBadRows {

@@ -315,7 +315,7 @@ func TestStop(t *testing.T) {
 			}
 			stop := want
 			if stop == nil {
-				stop = trace.Stop
+				stop = trace.ErrStop
 			}
 			rows := 0
 			err = r.Read("f", strings.NewReader(text), func(*trace.Row) error { rows++; return stop })
