@@ -14,11 +14,10 @@ type sighted struct {
 	hash
 	first, last nanos // arrivals
 	firstRank   int64
-	event       nanos // of the first row
+	event       nanos // of the first row, early for none
 	rows        int64
 	reader      uint8 // class of its row that is the least late
 	partition   uint8
-	noEvent     bool
 	copied      int32 // number among those with copies from 1, 0 for none
 }
 
@@ -116,38 +115,42 @@ func (m *measuring) part(part *spool) error {
 	table.used = 0
 	clear(table.slots) // which are as many as the part before needed, and this one will
 	m.forecast.begin()
-	err := part.records(sightingWords, func(row []int64) error {
+	err := part.records(m.sightingWidth(), func(row []int64) error {
 		slot := table.find(hash{row[sightingHi], row[sightingLo]})
-		flags := row[sightingFlags]
+		flags, rank := row[sightingFlags]>>32, row[sightingFlags]&maxRows
+		index := rank
+		if m.byFile {
+			index = row[sightingIndex]
+		}
 		reader := uint8(flags >> readerShift)
 		partition := uint8(0)
-		if m.lag.counts(row[sightingIndex]) {
+		if m.lag.counts(index) {
 			partition = uint8(flags >> partitionShift)
 		}
 		m.readerLate[reader]++
 		m.partitionLate[partition]++
 		at := row[sightingArrival]
 		if len(m.origins) > 0 {
-			m.origin(int(flags>>originShift), slot, at)
+			m.origin(int(flags>>originShift&(maxOrigins-1)), slot, at)
 		}
 		if slot.rows == 0 {
 			table.used++
-			*slot = sighted{hash: hash{row[sightingHi], row[sightingLo]}, first: at, last: at, firstRank: row[sightingRank],
-				event: row[sightingEvent], rows: 1, reader: reader, partition: partition, noEvent: flags&noEvent != 0}
+			*slot = sighted{hash: hash{row[sightingHi], row[sightingLo]}, first: at, last: at, firstRank: rank,
+				event: row[sightingEvent], rows: 1, reader: reader, partition: partition}
 			m.lastFirst = max(m.lastFirst, at)
-			if !slot.noEvent {
+			if slot.event != early {
 				m.transport.add(max(0, at-slot.event))
 			}
 			return nil
 		}
 		if slot.rows == 1 {
-			m.pair(slot.hash, slot.event, slot.noEvent)
+			m.pair(slot.hash, slot.event)
 			slot.copied = m.forecast.first(slot.firstRank, slot.first)
 		}
 		m.fromFirst.add(at - slot.first)
 		m.fromPrevious.add(at - slot.last)
-		m.pair(slot.hash, row[sightingEvent], flags&noEvent != 0)
-		m.forecast.copy(slot.copied, row[sightingRank], slot.last, at)
+		m.pair(slot.hash, row[sightingEvent])
+		m.forecast.copy(slot.copied, rank, slot.last, at)
 		slot.last = at
 		slot.rows++
 		slot.reader, slot.partition = min(slot.reader, reader), min(slot.partition, partition)
@@ -166,8 +169,8 @@ func (m *measuring) part(part *spool) error {
 }
 
 // pair notes the event time of a row whose key has copies.
-func (m *measuring) pair(h hash, event nanos, none bool) {
-	if !none {
+func (m *measuring) pair(h hash, event nanos) {
+	if event != early {
 		m.pairsIn++
 		m.pairs.add(h.hi^int64(mix(event, h.lo)), h.lo^int64(bits.Reverse64(mix(h.hi, event))))
 	}

@@ -17,9 +17,8 @@ const (
 	sightingLo
 	sightingArrival
 	sightingEvent
-	sightingFlags
-	sightingRank  // in order of arrival
-	sightingIndex // as listed
+	sightingFlags // of the record, above 32 bits of its rank in order of arrival
+	sightingIndex // as listed, where lateness follows that order
 	sightingWords
 )
 
@@ -76,6 +75,7 @@ func (r *Reader) read(ctx context.Context, o Options) (*pass, error) {
 		case !errors.Is(err, errUnit):
 			return p, err
 		}
+		r.disks = r.disks[:len(r.disks)-1]
 		if err := d.close(); err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func (p *pass) classify(rec []int64) {
 	if !p.known {
 		return
 	}
-	reader, partition := p.lag.step(rec[recordEvent], rec[recordFlags]&noEvent == 0, uint16(rec[recordPartition]),
+	reader, partition := p.lag.step(rec[recordEvent], rec[recordEvent] != early, uint16(rec[recordPartition]),
 		rec[recordIndex])
 	if reader > 0 {
 		p.late++
@@ -173,8 +173,7 @@ func (p *pass) arrived(rec []int64) error {
 		p.classify(rec)
 	}
 	p.silence(uint16(rec[recordPartition]), at)
-	if p.known && rec[recordFlags]&noEvent == 0 {
-		event := rec[recordEvent]
+	if event := rec[recordEvent]; event != early {
 		p.withEvent++
 		for event%resolutions[p.unit] != 0 {
 			p.unit++
@@ -185,13 +184,22 @@ func (p *pass) arrived(rec []int64) error {
 	}
 	p.arrivals.add(millis(at))
 	s := &p.sighting
-	s[sightingArrival], s[sightingEvent], s[sightingFlags] = at, rec[recordEvent], rec[recordFlags]
-	s[sightingRank], s[sightingIndex] = rank, rec[recordIndex]
+	s[sightingArrival], s[sightingEvent] = at, rec[recordEvent]
+	s[sightingFlags], s[sightingIndex] = rec[recordFlags]<<32|rank, rec[recordIndex]
+	words := s[:p.sightingWidth()]
 	for k, parts := range p.parts {
 		s[sightingHi], s[sightingLo] = rec[recordKeys+2*k], rec[recordKeys+2*k+1]
-		parts[uint64(s[sightingHi])>>56].add(s[:]...)
+		parts[uint64(s[sightingHi])>>56].add(words...)
 	}
 	return nil
+}
+
+// sightingWidth is the number of words of a sighting.
+func (p *pass) sightingWidth() int {
+	if p.byFile {
+		return sightingWords
+	}
+	return sightingIndex
 }
 
 func (p *pass) silence(partition uint16, at nanos) {

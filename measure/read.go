@@ -155,19 +155,21 @@ func appendKey(to []byte, parts []trace.Cell) []byte {
 const (
 	recordArrival = iota
 	recordPartition
-	recordEvent
+	recordEvent // early for none
 	recordFlags
 	recordIndex // number of the row as listed
 	recordKeys
 )
 
-// The flags of a record: whether there is no event time, and numbers of a few bits.
+// The flags of a record are numbers of a few bits, 32 in all.
 const (
-	noEvent        = 1
-	readerShift    = 8  // class of the lateness, see classes
-	partitionShift = 16 // the same under a watermark per partition
-	originShift    = 24
+	readerShift    = 0 // class of the lateness
+	partitionShift = 8 // the same under a watermark per partition
+	originShift    = 16
 )
+
+// maxRows bounds a trace, whose rows are numbered in 32 bits.
+const maxRows = 1<<32 - 1
 
 // settings are what a pass takes for granted. If it turns out to be wrong, the next pass knows better.
 type settings struct {
@@ -229,6 +231,9 @@ func (in *intake) row(row *trace.Row) error {
 		if err := in.ctx.Err(); err != nil {
 			return err
 		}
+	}
+	if in.index > maxRows {
+		return fmt.Errorf("more than %d rows", maxRows)
 	}
 	rec := in.record
 	rec[recordPartition], rec[recordFlags], rec[recordIndex] = 0, 0, in.index
@@ -301,10 +306,11 @@ func (in *intake) hand(times [2]trace.Moment, rec []int64) error {
 		}
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	rec[recordArrival], rec[recordEvent] = arrival, 0
+	rec[recordArrival], rec[recordEvent] = arrival, early
 	if times[eventRole].Null() {
-		rec[recordFlags] |= noEvent
-	} else if rec[recordEvent], err = times[eventRole].Nanos(in.units[eventRole]); err != nil {
+		return in.each(rec)
+	}
+	if rec[recordEvent], err = times[eventRole].Nanos(in.units[eventRole]); err != nil {
 		return fmt.Errorf("--event-time %s: %w", in.columns.EventTime, err)
 	}
 	return in.each(rec)

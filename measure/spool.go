@@ -35,7 +35,7 @@ func (d *disk) close() error {
 		return nil
 	}
 	err := errors.Join(d.file.Close(), os.Remove(d.file.Name()))
-	d.file = nil
+	d.file, d.free = nil, nil
 	return err
 }
 

@@ -47,7 +47,7 @@ type Workload struct {
 
 // Trace is a recorded stream.
 type Trace struct {
-	Files []string // as written: paths and patterns, relative to the scenario, or -, the standard input
+	Files []string // as written: paths and patterns, relative to the scenario, or "-" (in quotes), the standard input
 	Spec  gen.TraceSpec
 	Rows  *gen.Trace
 }

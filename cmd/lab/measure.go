@@ -32,7 +32,7 @@ watermark delay lose, and what it recommends. Measure the raw stream, before any
 
 Times are numbers (s, ms, us or ns since 1970; --unit), RFC 3339 or SQL timestamps. Percentiles are exact: the value at rank
 ceil(p x n). What is half the trace or longer is marked >=: a trace that short cannot tell. A trace may be larger than
-memory: what does not fit goes to temporary files (in $TMPDIR), about 70 bytes a row and 56 more for each further key.`,
+memory: what does not fit goes to temporary files (in $TMPDIR), about 90 bytes a row and 60 more for each further key.`,
 		Example: `  lab measure events.jsonl.gz --key event_id --event-time ts --arrival ingest_ts
   lab measure events.csv --key event_id --key account,amount,client_seq --arrival ingest_ts --origin producer
   lab measure scenarios/data/radio-frames.csv.gz --key frame --arrival timestamp --ttl 100ms --json`,
