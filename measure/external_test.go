@@ -35,7 +35,7 @@ func TestExternal(t *testing.T) {
 		var text strings.Builder
 		text.WriteString("id,ts,at,p,who\n")
 		at := 1_700_000_000
-		for range rapid.IntRange(1, 400).Draw(t, "rows") {
+		for range rapid.IntRange(1, 150).Draw(t, "rows") {
 			at += rapid.IntRange(0, 50).Draw(t, "gap")
 			seen := at - rapid.IntRange(0, disorder).Draw(t, "late")
 			ts := fmt.Sprint(seen-rapid.IntRange(0, 20).Draw(t, "transport"), unit)

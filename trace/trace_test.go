@@ -201,7 +201,7 @@ func TestBombs(t *testing.T) {
 	zeros := func(w io.WriteCloser, head string) {
 		fmt.Fprint(w, head)
 		block := bytes.Repeat([]byte("a"), 1<<20)
-		for range 1 << 9 { // 512 MB
+		for range 1 << 7 { // 128 MB
 			w.Write(block)
 		}
 		w.Close()
