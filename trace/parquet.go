@@ -26,6 +26,8 @@ var parquetMagic = []byte("PAR1")
 const (
 	maxFooter = 64 << 20
 	maxChunk  = 1 << 30 // a column of a row group, unpacked
+
+	maxRowsPerByte = 4096 // of a row group; more cannot have times of their own
 )
 
 // readParquet reads the columns of a Parquet file that are asked for. What is not a file on disk is put into one, since
@@ -55,6 +57,11 @@ func (r *Reader) readParquet(in io.Reader, buffered *bufio.Reader) (err error) {
 	file, err := openParquet(f)
 	if err != nil {
 		return r.broken(err)
+	}
+	for _, group := range file.RowGroups() {
+		if n := group.NumRows(); n < 0 || n > maxRowsPerByte*file.Size() {
+			return fmt.Errorf("%s: the Parquet file is damaged: %d rows in %d bytes", r.file, n, file.Size())
+		}
 	}
 	columns, err := r.parquetColumns(file)
 	if err != nil {
