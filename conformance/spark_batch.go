@@ -181,6 +181,7 @@ func runHorizon(file string, b []byte) ([]Diff, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer r.Close()
 	if err := r.Read(c.Input, in); err != nil {
 		return nil, err
 	}
@@ -206,8 +207,16 @@ func runHorizon(file string, b []byte) ([]Diff, error) {
 			return nil, fmt.Errorf("there are %d percentages, but fewer percentiles", len(c.Percentages))
 		}
 		part := int(math.Round(p * 10_000))
-		differ(fmt.Sprintf("percentile_approx of %v", p), c.Approx[i], seconds(float64(key.FromFirst.Rank(part))))
-		differ(fmt.Sprintf("percentile of %v", p), c.Exact[i], seconds(key.FromFirst.Interpolated(part)))
+		approx, err := key.FromFirst.Rank(part)
+		if err != nil {
+			return nil, err
+		}
+		exact, err := key.FromFirst.Interpolated(part)
+		if err != nil {
+			return nil, err
+		}
+		differ(fmt.Sprintf("percentile_approx of %v", p), c.Approx[i], seconds(float64(approx)))
+		differ(fmt.Sprintf("percentile of %v", p), c.Exact[i], seconds(exact))
 	}
 	var small []int64
 	for _, v := range c.Small.Values {

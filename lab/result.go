@@ -33,6 +33,9 @@ func (r *run) result() *results.Run {
 		out.Job.Spark = sparkJob(s.Job.Spark)
 		out.Versions["spark"] = strategies.Spark
 	}
+	if t := s.Workload.Trace; t != nil {
+		out.Workload.Skipped, out.Workload.BadRows = t.Rows.Skipped()
+	}
 	for _, q := range s.Require {
 		out.Require = append(out.Require, results.Requirement{Name: q.Name, Bound: q.Bound})
 	}
@@ -47,6 +50,7 @@ func (r *run) result() *results.Run {
 // fillIn makes every list that is missing an empty one, so that nobody who reads the JSON has to tell the two apart.
 func fillIn(r *results.Run) {
 	r.Require, r.Strategies, r.Summary = orEmpty(r.Require), orEmpty(r.Strategies), orEmpty(r.Summary)
+	r.Workload.BadRows = orEmpty(r.Workload.BadRows)
 	r.Workload.Arrivals, r.Workload.Watermark = orEmpty(r.Workload.Arrivals), orEmpty(r.Workload.Watermark)
 	for i := range r.Strategies {
 		s := &r.Strategies[i]

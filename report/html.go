@@ -198,8 +198,12 @@ func streamFacts(run *results.Run) []fact {
 	if !w.Labelled {
 		copies = "by key: the trace has no labels"
 	}
+	rows := "in " + plural(int64(w.Partitions), "partition")
+	if w.Skipped > 0 {
+		rows += fmt.Sprintf("; %s more left out, which could not be read", count(w.Skipped))
+	}
 	return []fact{
-		{"rows", count(w.Rows), fmt.Sprintf("in %s", plural(int64(w.Partitions), "partition")), ""},
+		{"rows", count(w.Rows), rows, ""},
 		{"events", count(w.Distinct), "distinct", "event"},
 		{"copies", count(w.Copies), copies, "copy"},
 		{"virtual time", millis(w.SpanMS), fmt.Sprintf("seed %d", run.Seed), ""},

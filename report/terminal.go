@@ -45,6 +45,7 @@ func Terminal(w io.Writer, run *results.Run) error {
 	}
 	b.WriteString(microBatches(order))
 	b.WriteString(refusals(refused))
+	b.WriteString(skipped(run.Workload))
 	if !run.Workload.Labelled && len(order) > 0 {
 		b.WriteString("\n" + wrap("", unlabelled, lineWidth))
 	}
@@ -84,6 +85,24 @@ func microBatches(order []*results.Strategy) string {
 // unlabelled says what a trace without labels cannot show.
 const unlabelled = "This trace has no labels, so the key is the truth: events wrongly taken for duplicates " +
 	"(swallowed) are unknown, and lost is a lower bound."
+
+// skipped says how many rows of a trace were left out, and shows the first.
+func skipped(w results.Workload) string {
+	if w.Skipped == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s of the trace could not be read and left out:", plural(w.Skipped, "row"))
+	var b strings.Builder
+	b.WriteString("\n" + wrap("", text, lineWidth))
+	const shown = 3
+	for _, row := range w.BadRows[:min(shown, len(w.BadRows))] {
+		b.WriteString(wrap("  ", shorten(row, 2*lineWidth), lineWidth))
+	}
+	if w.Skipped > shown {
+		b.WriteString("  and more, see workload.bad_rows in results.json\n")
+	}
+	return b.String()
+}
 
 // headline is the run in one line.
 func headline(run *results.Run) string {

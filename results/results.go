@@ -4,6 +4,7 @@ package results
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 )
 
@@ -75,16 +76,20 @@ type Requirement struct {
 // Workload is what the stream turned out to be.
 type Workload struct {
 	// Spec is a fingerprint of the workload as the scenario describes it, without the seed: equal for equal ones.
-	Spec       string           `json:"spec"`
-	Rows       int64            `json:"rows"`
-	Distinct   int64            `json:"distinct"` // logical events
-	Copies     int64            `json:"copies"`   // rows - distinct
-	ByOrigin   map[string]int64 `json:"by_origin"`
-	Labelled   bool             `json:"labelled"`
-	Partitions int              `json:"partitions"`
-	StartMS    int64            `json:"start_ms"`    // epoch ms
-	SpanMS     int64            `json:"span_ms"`     // virtual time from the start to the last original
-	DisorderMS Quantiles        `json:"disorder_ms"` // event time behind the largest one seen so far in the partition
+	Spec     string           `json:"spec"`
+	Rows     int64            `json:"rows"`
+	Distinct int64            `json:"distinct"` // logical events
+	Copies   int64            `json:"copies"`   // rows - distinct
+	ByOrigin map[string]int64 `json:"by_origin"`
+	// Labelled says that the truth is known beyond the key. A trace without labels is not, and swallowed is unknown.
+	Labelled bool `json:"labelled"`
+	// Skipped counts the bad rows of a trace that were left out; the first 20 of them are told.
+	Skipped    int64     `json:"skipped"`
+	BadRows    []string  `json:"bad_rows"`
+	Partitions int       `json:"partitions"`
+	StartMS    int64     `json:"start_ms"`    // epoch ms
+	SpanMS     int64     `json:"span_ms"`     // virtual time from the start to the last original
+	DisorderMS Quantiles `json:"disorder_ms"` // event time behind the largest one seen so far in the partition
 	// HorizonMS is the delay of a copy after the first arrival of its event.
 	HorizonMS Quantiles `json:"horizon_ms"`
 	// Arrivals is a thinned-out scatter of event time against arrival, with the watermark's staircase.
@@ -187,11 +192,40 @@ type Fates struct {
 	Leaked     int64 `json:"leaked"`
 	LateCopy   int64 `json:"late_copy"`
 	LateFirst  int64 `json:"late_first"`
-	// Swallowed is -1 where it is unknown: a trace without labels.
+	// Swallowed is -1, and null in JSON, where it is unknown: in a trace without labels.
 	Swallowed int64 `json:"swallowed"`
 	Replaced  int64 `json:"replaced"`
 	Diverted  int64 `json:"diverted"`
 	Pending   int64 `json:"pending"`
+}
+
+// MarshalJSON writes an unknown number of swallowed rows as null.
+func (f Fates) MarshalJSON() ([]byte, error) {
+	type plain Fates
+	if f.Swallowed >= 0 {
+		return json.Marshal(plain(f))
+	}
+	return json.Marshal(struct {
+		plain
+		Swallowed *int64 `json:"swallowed"`
+	}{plain: plain(f)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (f *Fates) UnmarshalJSON(data []byte) error {
+	type plain Fates
+	read := struct {
+		*plain
+		Swallowed *int64 `json:"swallowed"`
+	}{plain: (*plain)(f)}
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	f.Swallowed = -1
+	if read.Swallowed != nil {
+		f.Swallowed = *read.Swallowed
+	}
+	return nil
 }
 
 // Changes counts what came out by kind.

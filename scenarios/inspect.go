@@ -168,7 +168,10 @@ func (p *printer) duplicate(d gen.Duplicate, fields []gen.Field) {
 func (p *printer) trace(t *Trace) {
 	p.section("workload")
 	c := t.Spec.Columns
-	p.field(1, "trace", quoted(t.File))
+	p.field(1, "trace", names(t.Files))
+	if t.Spec.Start != 0 {
+		p.field(1, "start", t.Spec.Start)
+	}
 	p.open(1, "columns")
 	p.field(2, "key", names(c.Key))
 	p.field(2, "event_time", quoted(c.EventTime))
@@ -176,6 +179,17 @@ func (p *printer) trace(t *Trace) {
 	if c.Partition != "" {
 		p.field(2, "partition", quoted(c.Partition))
 	}
+	if c.Event != "" {
+		p.field(2, "event", quoted(c.Event))
+	}
+	if c.Origin != "" {
+		p.field(2, "origin", quoted(c.Origin))
+	}
+	onBadRow := "fail"
+	if t.Spec.SkipBadRows {
+		onBadRow = "skip"
+	}
+	p.orDefault(1, "on_bad_row", !t.Spec.SkipBadRows, onBadRow)
 	p.orDefault(1, "unit", t.Spec.Unit == "auto", t.Spec.Unit)
 	p.open(1, "partitions")
 	p.orDefault(2, "count", t.Spec.Partitions == 1, t.Spec.Partitions)

@@ -24,7 +24,7 @@ func repeat(t fataler, s *scenarios.Scenario) {
 	if err := s.Inspect(&first); err != nil {
 		t.Fatalf("%v", err)
 	}
-	again, err := scenarios.Load(s.File, first.Bytes(), func(string, gen.TraceSpec) (gen.Workload, error) {
+	again, err := scenarios.Load(s.File, first.Bytes(), func([]string, gen.TraceSpec) (*gen.Trace, error) {
 		return s.Workload.Trace.Rows, nil
 	})
 	if err != nil {

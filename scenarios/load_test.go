@@ -510,9 +510,9 @@ func TestReadNoFile(t *testing.T) {
 func TestTrace(t *testing.T) {
 	src := strings.Replace(trace, "timestamp}", "timestamp, partition: parttion}", 1)
 	opened := ""
-	_, err := scenarios.Load("dir/x.yaml", []byte(src), func(path string, spec gen.TraceSpec) (gen.Workload, error) {
-		opened = path
-		return gen.ReadTrace(path, strings.NewReader("timestamp,frame\n1.5,ab\n"), spec)
+	_, err := scenarios.Load("dir/x.yaml", []byte(src), func(paths []string, spec gen.TraceSpec) (*gen.Trace, error) {
+		opened = paths[0]
+		return gen.ReadTrace(paths[0], strings.NewReader("timestamp,frame\n1.5,ab\n"), spec)
 	})
 	if opened != filepath.Join("dir", "frames.csv") {
 		t.Errorf("opened %s", opened)

@@ -34,6 +34,7 @@ import (
 	"deduplab/sim"
 	"deduplab/strategies"
 	"deduplab/stream"
+	"deduplab/trace"
 	"deduplab/yml"
 )
 
@@ -58,9 +59,9 @@ type Workload struct {
 
 // Trace is a recorded stream.
 type Trace struct {
-	File string // as written; relative to the scenario
-	Spec gen.TraceSpec
-	Rows gen.Workload
+	Files []string // as written: paths and patterns, relative to the scenario, or "-" (in quotes), the standard input
+	Spec  gen.TraceSpec
+	Rows  *gen.Trace
 }
 
 // Job is what every strategy runs in.
@@ -176,7 +177,7 @@ func (r Requirement) Holds(value float64) bool {
 type Error = yml.Error
 
 // Open opens the trace of a scenario. The loader calls it because the columns of a trace stand in the trace.
-type Open func(path string, spec gen.TraceSpec) (gen.Workload, error)
+type Open func(paths []string, spec gen.TraceSpec) (*gen.Trace, error)
 
 // Load reads a scenario. The file is its name in messages, and traces are looked for beside it; open may be nil where
 // no trace is expected. The error is an [*Error] with all that is wrong.
@@ -194,21 +195,31 @@ func Load(file string, src []byte, open Open) (*Scenario, error) {
 }
 
 // Read loads a scenario from a file, and its trace.
-func Read(path string) (*Scenario, error) {
+func Read(path string) (*Scenario, error) { return ReadWith(path, openTrace) }
+
+// ReadWith is Read with another way to open traces.
+func ReadWith(path string, open Open) (*Scenario, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return Load(path, src, openTrace)
+	return Load(path, src, open)
 }
 
-func openTrace(path string, spec gen.TraceSpec) (gen.Workload, error) {
-	file, err := os.Open(path)
+func openTrace(paths []string, spec gen.TraceSpec) (*gen.Trace, error) {
+	files, err := trace.Files(paths, os.Stdin)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	return gen.ReadTrace(path, file, spec)
+	return gen.ReadTraces(files, spec)
+}
+
+// SkipBadRows opens a trace and skips its bad rows or not, whatever the scenario says.
+func SkipBadRows(skip bool) Open {
+	return func(paths []string, spec gen.TraceSpec) (*gen.Trace, error) {
+		spec.SkipBadRows = skip
+		return openTrace(paths, spec)
+	}
 }
 
 // loader reads one file into a scenario.
@@ -235,7 +246,7 @@ func (l *loader) load(root *yml.Node) {
 
 // beside resolves a path that a scenario names.
 func beside(scenario, path string) string {
-	if filepath.IsAbs(path) {
+	if filepath.IsAbs(path) || path == trace.Stdin {
 		return path
 	}
 	return filepath.Join(filepath.Dir(scenario), path)

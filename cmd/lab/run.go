@@ -43,11 +43,25 @@ table, and writes results.json and report.html. It exits 0 whatever the verdicts
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "run only the strategies with these ids")
 	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "another seed than the scenario's")
 	cmd.Flags().IntVar(&o.seeds, "seeds", 1, "run under this many seeds, so that lab compare can tell change from chance")
+	cmd.Flags().StringVar(&o.onBadRow, "on-bad-row", "", "of a trace: fail, or skip and count it (default as the scenario "+
+		"says, else fail)")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print results.json instead of the table")
 	return cmd
 }
 
+// read reads the scenario, and its trace as the flag says.
+func (o *runOptions) read(path string) (*scenarios.Scenario, error) {
+	switch o.onBadRow {
+	case "":
+		return scenarios.Read(path)
+	case "fail", "skip":
+		return scenarios.ReadWith(path, scenarios.SkipBadRows(o.onBadRow == "skip"))
+	}
+	return nil, fmt.Errorf("--on-bad-row: %q is neither fail nor skip", o.onBadRow)
+}
+
 type runOptions struct {
+	onBadRow  string
 	out       string
 	only      []string
 	seed      uint64
@@ -60,7 +74,7 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	if o.seeds < 1 || o.seeds > 1000 {
 		return fmt.Errorf("--seeds: %d must be from 1 to 1000", o.seeds)
 	}
-	scenario, err := scenarios.Read(path)
+	scenario, err := o.read(path)
 	if err != nil {
 		return err
 	}
