@@ -178,8 +178,8 @@ func (l *lane) push(rows []stream.Row) {
 
 func (l *lane) drain() { l.task.Drain(l.ledger.Book) }
 
-// drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more than
-// the task, then is called.
+// drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more
+// than the task, then is called.
 func drive(task task, b *sim.Batch, push func([]stream.Row), then func(sim.Mark)) {
 	row := 0
 	for _, m := range b.Marks {

@@ -197,7 +197,9 @@ var broken = []struct {
 	{name: "columns after a restart that does not come", edits: []string{
 		"- pass-through", "- drop-duplicates: {restart_columns: price}",
 	}},
-	{name: "spark without an end of a batch", edits: []string{"sink: retract\n", "sink: retract\n  spark: {trigger: 0s}\n"}},
+	{name: "spark without an end of a batch", edits: []string{
+		"sink: retract\n", "sink: retract\n  spark: {trigger: 0s}\n",
+	}},
 	{name: "bounds", edits: []string{
 		"residual: <= 0.1%", "residual: 0.1%", "lost: <= 0", "lost: <= 0.5", "append_only: true",
 		"append_only: false",
