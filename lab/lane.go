@@ -46,6 +46,8 @@ type lane struct {
 	batches  *batches // of a micro-batch query that is measured
 	cold     []sim.Cold
 	bytes    int64 // physical, at the end of the span
+	// openState makes a cold store for what a micro-batch query keeps in memory; nil: the state is in memory.
+	openState func() (sim.Cold, error)
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
 	err       error
@@ -137,6 +139,9 @@ func (r *run) newBatchEngine(plan strategies.Plan, l *lane, sample stream.Time) 
 	}
 	if spark.Inputs > 1 {
 		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % spark.Inputs }
+	}
+	if r.scenario.Job.State == "pebble" {
+		l.openState = r.options.OpenState
 	}
 	if l.measured {
 		l.batches = newBatches(plan.Batch, from, to, spark.Trigger.Every, spark.Policy)
@@ -230,7 +235,16 @@ func (l *lane) measureDisk(at stream.Time) {
 	if len(l.cold) == 0 {
 		return
 	}
-	l.task.Tables(func(_ int, t *sim.Table) { t.Flush(at) })
+	l.task.Tables(func(_ int, t *sim.Table) {
+		t.Flush(at)
+		if l.openState != nil && l.err == nil { // a deadline holds its entry in memory, where no RocksDB would keep it
+			var c sim.Cold
+			if c, l.err = l.openState(); l.err == nil {
+				l.cold = append(l.cold, c)
+				l.err = t.SpillPinned(c)
+			}
+		}
+	})
 	for _, c := range l.cold {
 		bytes, err := c.Bytes()
 		l.bytes += bytes
