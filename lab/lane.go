@@ -46,6 +46,8 @@ type lane struct {
 	batches  *batches // of a micro-batch query that is measured
 	cold     []sim.Cold
 	bytes    int64 // physical, at the end of the span
+	// openState makes a cold store for what a micro-batch query keeps in memory; nil: the state is in memory.
+	openState func() (sim.Cold, error)
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
 	err       error
@@ -77,6 +79,9 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		cause := causeOf(plan, r.workload)
 		ledger.Cause = func(leak sim.LeakedRow) string {
 			why := cause(leak)
+			if plan.Batch != nil && plan.Batch.Restarted != nil && leak.At >= from+job.Spark.Restart && job.Spark.Restart > 0 {
+				why = "restart" // with other columns, which the old state is of no use for
+			}
 			if why == "ttl" && !leak.Update && seenWithin(r.workload, leak, plan.StateTTL) {
 				l.withinTTL++
 			}
@@ -130,8 +135,17 @@ func (r *run) newBatchEngine(plan strategies.Plan, l *lane, sample stream.Time) 
 	for _, at := range spark.Failures {
 		spec.Failures = append(spec.Failures, from+at)
 	}
+	if next := plan.Batch.Restarted; spark.Restart > 0 {
+		if next == nil {
+			next = plan.Batch
+		}
+		spec.Restart = &sim.BatchRestart{At: from + spark.Restart, Stages: next.Spec(sim.BatchSpec{}, 0).Stages}
+	}
 	if spark.Inputs > 1 {
 		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % spark.Inputs }
+	}
+	if r.scenario.Job.State == "pebble" {
+		l.openState = r.options.OpenState
 	}
 	if l.measured {
 		l.batches = newBatches(plan.Batch, from, to, spark.Trigger.Every, spark.Policy)
@@ -181,8 +195,8 @@ func (l *lane) push(rows []stream.Row) {
 
 func (l *lane) drain() { l.task.Drain(l.ledger.Book) }
 
-// drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more than
-// the task, then is called.
+// drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more
+// than the task, then is called.
 func drive(task task, b *sim.Batch, push func([]stream.Row), then func(sim.Mark)) {
 	row := 0
 	for _, m := range b.Marks {
@@ -233,7 +247,16 @@ func (l *lane) measureDisk(at stream.Time) {
 	if len(l.cold) == 0 {
 		return
 	}
-	l.task.Tables(func(_ int, t *sim.Table) { t.Flush(at) })
+	l.task.Tables(func(_ int, t *sim.Table) {
+		t.Flush(at)
+		if l.openState != nil && l.err == nil { // a deadline holds its entry in memory, where no RocksDB would keep it
+			var c sim.Cold
+			if c, l.err = l.openState(); l.err == nil {
+				l.cold = append(l.cold, c)
+				l.err = t.SpillPinned(c)
+			}
+		}
+	})
 	for _, c := range l.cold {
 		bytes, err := c.Bytes()
 		l.bytes += bytes

@@ -65,6 +65,7 @@ type SparkJob struct {
 	BatchCostMS       int64   `json:"batch_cost_ms"`
 	CostRowsPerSecond int64   `json:"cost_rows_per_second"` // 0: rows cost nothing
 	FailuresMS        []int64 `json:"failures_ms,omitempty"`
+	RestartMS         int64   `json:"restart_ms,omitempty"`
 }
 
 // Requirement is one line of the scenario's require section, as it was resolved.
@@ -171,7 +172,8 @@ type Strategy struct {
 	Examples    []Example     `json:"examples"`
 	// Samples holds the values of the metrics that vary over Run.Seeds, by metric, in the order of the seeds.
 	Samples map[string][]float64 `json:"samples,omitempty"`
-	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the article.
+	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the
+	// article.
 	Findings []string `json:"findings"`
 }
 
@@ -307,8 +309,8 @@ type Standstill struct {
 	Millis    int64 `json:"ms"`
 	FromMS    int64 `json:"from_ms"`      // from the start
 	RowsTotal int64 `json:"numRowsTotal"` // at its end
-	// Input is the number of the input that held the watermark back while another one went on, counted from 1; 0 where none
-	// did.
+	// Input is the number of the input that held the watermark back while another one went on, counted from 1; 0 where
+	// none did.
 	Input int64 `json:"input"`
 }
 
@@ -391,8 +393,8 @@ func (s *Strategy) Score() (met, of int) {
 	return met, of
 }
 
-// Ranked returns the strategies best first: those that ran before those refused, then by the fewest requirements missed,
-// the fewest rows lost and leaked, and the id.
+// Ranked returns the strategies best first: those that ran before those refused, then by the fewest requirements
+// missed, the fewest rows lost and leaked, and the id.
 func (r *Run) Ranked() []*Strategy {
 	order := make([]*Strategy, len(r.Strategies))
 	for i := range r.Strategies {

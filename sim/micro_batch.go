@@ -32,6 +32,8 @@ type BatchSpec struct {
 	// Failures are moments. The first batch that ends at or after each of them fails after its rows have been written and
 	// before it is committed; it is then run again.
 	Failures []stream.Time
+	// Restart stops the query and starts another one from its checkpoint; nil: it runs on.
+	Restart *BatchRestart
 	// NewTable makes a keyed state. Nil: in memory.
 	NewTable func() *Table
 	// OnBatch is told of each batch that has ended, and keeps nothing of what it is told; may be nil.
@@ -48,6 +50,14 @@ type Trigger struct {
 	AvailableNow bool
 	// MaxRows is the greatest number of rows of a batch, 0 for no limit: those that have waited longest are taken.
 	MaxRows int
+}
+
+// BatchRestart is another query that goes on from a query's checkpoint: with as many stages and tables, whose operators
+// may be others.
+type BatchRestart struct {
+	// At is the moment: the first trigger at or after it starts the other query.
+	At     stream.Time
+	Stages []BatchStage
 }
 
 // BatchCost is how long a batch takes.
@@ -126,8 +136,8 @@ type BatchProgress struct {
 	WatermarkAfter stream.Time
 	InputRows      int
 	Stages         []StageProgress
-	// Inputs are the watermarks that the inputs have come to, by which the policy makes the one of the query; 0 for one that
-	// has said nothing yet.
+	// Inputs are the watermarks that the inputs have come to, by which the policy makes the one of the query; 0 for one
+	// that has said nothing yet.
 	Inputs []stream.Time
 }
 
@@ -230,8 +240,8 @@ func (c *BatchCtx) Fail(err error) {
 }
 
 // BatchEngine runs a query as Spark Structured Streaming's micro-batch engine does. Rows wait for their batch: to the
-// ledger they are held until then. It keeps watermarks and batches of its own, so that those of a [Task] (SourceWatermark,
-// Watermark, Checkpoint) are nothing but moments to it. Time never falls from call to call.
+// ledger they are held until then. It keeps watermarks and batches of its own, so that those of a [Task]
+// (SourceWatermark, Watermark, Checkpoint) are nothing but moments to it. Time never falls from call to call.
 type BatchEngine struct {
 	spec         BatchSpec
 	stages       []batchStage
@@ -337,9 +347,15 @@ func (m *BatchEngine) step(now stream.Time) bool {
 // pollingDelay is spark.sql.streaming.pollingDelay: how often a query without an interval looks for rows.
 const pollingDelay stream.Time = 10
 
-// trigger starts a batch if there is something to do, and sets the next trigger, as Spark's ProcessingTimeExecutor does:
-// the next multiple of the interval, or the end of the batch if that comes later.
+// trigger starts a batch if there is something to do, and sets the next trigger, as Spark's ProcessingTimeExecutor
+// does: the next multiple of the interval, or the end of the batch if that comes later.
 func (m *BatchEngine) trigger(at stream.Time) {
+	if r := m.spec.Restart; r != nil && r.At <= at {
+		before := m.Snapshot()
+		m.spec.Stages, m.spec.Restart = r.Stages, nil
+		m.restore(before)
+		clear(m.largest) // what the inputs have said is forgotten: see RestoreBatchEngine
+	}
 	every := m.spec.Trigger.Every
 	m.next = at + pollingDelay
 	if every > 0 {
@@ -386,14 +402,14 @@ func (m *BatchEngine) finish() {
 	m.waiting = slices.Delete(m.waiting, 0, len(rows))
 }
 
-// NoDataBatchDue reports whether a batch without rows follows if no rows come: one does after exactly those batches that
-// moved the watermark. spark within-watermark/no-data-batches.
+// NoDataBatchDue reports whether a batch without rows follows if no rows come: one does after exactly those batches
+// that moved the watermark. spark within-watermark/no-data-batches.
 func (m *BatchEngine) NoDataBatchDue() bool {
 	return m.spec.NoDataBatches && m.shuffled && m.watermark > m.late
 }
 
-// End ends the input: what waits is handled by batches at the triggers that follow, or at once by those of AvailableNow,
-// and a last batch without rows if one is due.
+// End ends the input: what waits is handled by batches at the triggers that follow, or at once by those of
+// AvailableNow, and a last batch without rows if one is due.
 func (m *BatchEngine) End(now stream.Time) {
 	m.Clock(now)
 	if m.spec.Trigger.AvailableNow {
@@ -407,8 +423,8 @@ func (m *BatchEngine) End(now stream.Time) {
 	}
 }
 
-// RunBatch runs a batch by itself, with rows that no trigger takes. Attempt is 1, or more for one that is run again from
-// the snapshot before it.
+// RunBatch runs a batch by itself, with rows that no trigger takes. Attempt is 1, or more for one that is run again
+// from the snapshot before it.
 func (m *BatchEngine) RunBatch(at stream.Time, rows []stream.Row, attempt int) *BatchProgress {
 	m.batch = MicroBatch{ID: m.batches, NoData: len(rows) == 0, At: at, End: at, Watermark: m.watermark, Late: m.late,
 		Attempt: attempt}
