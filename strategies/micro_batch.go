@@ -16,6 +16,8 @@ type BatchPlan struct {
 	// Delays are the watermark delays of the inputs, in the query's withWatermark: of the first one, and of all others.
 	// sim.NoWatermark stands for an input without.
 	Delays [2]stream.Time
+	// Refused is the error with which Spark refuses to run the query; nil where it runs it.
+	Refused *sim.QueryError
 	// Stages are the query's stateful operators in their order, then what foreachBatch does with the output.
 	Stages []Stage
 }
@@ -28,6 +30,14 @@ type Stage struct {
 	Operator string
 	// Key are the columns of a stateful operator's key.
 	Key []stream.Column
+}
+
+// stateful plans a query with one stateful operator, by its name in the state metadata, that is grouped by the key.
+func (j Job) stateful(delays [2]stream.Time, operator string, make func(*sim.BatchCtx) sim.BatchOperator) *BatchPlan {
+	return &BatchPlan{Delays: delays, Stages: []Stage{{
+		BatchStage: sim.BatchStage{Name: operator, Shuffled: true, New: make},
+		Operator:   operator, Key: j.pick(j.Schema.Key),
+	}}}
 }
 
 // Spec fills in what a plan knows of a query.

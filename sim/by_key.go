@@ -1,0 +1,47 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+
+	"deduplab/stream"
+)
+
+// byKey sorts the rows of a batch.
+type byKey struct {
+	places []place
+	sorted []stream.Row
+}
+
+// place is where a row of a batch stands, with the half of its key that tells nearly all keys apart.
+type place struct {
+	hi uint64
+	at int
+}
+
+// SortByKey returns rows by key, those of one key in the order in which they came: the sort in front of an operator that
+// takes a batch group by group. In Spark keys are ordered by their columns, nulls first (spark
+// per-key-horizon/many-keys): BatchSpec.CompareKeys. Without it the order is that of the 128-bit keys, which is as good
+// where nobody looks at it. The slice is valid until the next call.
+func (c *BatchCtx) SortByKey(rows []stream.Row) []stream.Row {
+	s := &c.byKey
+	s.places = s.places[:0]
+	for i := range rows {
+		s.places = append(s.places, place{rows[i].Key.Hi, i})
+	}
+	if compare := c.engine.spec.CompareKeys; compare != nil {
+		slices.SortStableFunc(s.places, func(a, b place) int { return compare(&rows[a.at], &rows[b.at]) })
+	} else {
+		slices.SortFunc(s.places, func(a, b place) int {
+			if a.hi != b.hi {
+				return cmp.Compare(a.hi, b.hi)
+			}
+			return cmp.Or(cmp.Compare(rows[a.at].Key.Lo, rows[b.at].Key.Lo), a.at-b.at)
+		})
+	}
+	s.sorted = s.sorted[:0]
+	for _, p := range s.places {
+		s.sorted = append(s.sorted, rows[p.at])
+	}
+	return s.sorted
+}

@@ -1,0 +1,93 @@
+package strategies
+
+import (
+	"deduplab/sim"
+	"deduplab/stream"
+)
+
+var _ = register(&Strategy{
+	Name:   "latest-wins",
+	Engine: "spark",
+	About:  "flatMapGroupsWithState that emits a row again when it is newer than all before it: the last version of a key",
+	Loses: "Every newer version is a further row: a sink that appends keeps them all, and a sink that does not take the last one " +
+		"per key ends wrong. It loses events behind the watermark, and a copy that is not newer clears the timeout of its key.",
+	Facts: latestWinsFacts,
+	Params: []Param{
+		watermarkDelay,
+		horizonParam,
+		kindParam,
+		{Name: "mode", Kind: Enum, Values: []string{"append", "update"}, Default: "append",
+			About: "the output mode: the same rows leave, but an update is meant to replace the row of its key"},
+	},
+	Check: checkHorizon,
+	Plan: func(args Args, job Job) Plan {
+		horizon := args.horizon(job.Schema)
+		update := args.Text("mode") == "update"
+		p := Plan{
+			Changelog:  stream.InsertOnly,
+			Operator:   "FlatMapGroupsWithState",
+			Runtime:    flatMapGroupsExec,
+			StateClass: PerKey,
+			Clock:      "event time",
+			TTL: "the event time of the latest row and the horizon of its kind; a row that is not newer clears it, until a newer " +
+				"one sets it again",
+			Leaks:    ByVersion,
+			Promise:  LastByEvent,
+			Finding:  immortalKeys,
+			Language: "scala",
+			Code:     latestWinsCode(args, job),
+			Batch: job.stateful(args.delays(), "flatMapGroupsWithState", func(c *sim.BatchCtx) sim.BatchOperator {
+				latest := latestWins{horizon: horizon.of(c.Records), update: update}
+				return newFlatMapGroups(c, latest.call, false, job.groupBytes())
+			}),
+		}
+		if update {
+			p = job.updateMode(p)
+		}
+		p.Declared = p.Changelog
+		return p
+	},
+})
+
+// latestWins is recorded as fmgws-latest: spark latest-wins/append, latest-wins/update.
+type latestWins struct {
+	horizon func(*stream.Row) stream.Time
+	update  bool
+}
+
+func (f latestWins) call(g *groupCall, rows []stream.Row) {
+	for i := range rows {
+		row := &rows[i]
+		switch {
+		case !g.exists:
+			g.update(row.Event, row.Event, 0)
+			g.emit(row, "first", 0)
+		case row.Event <= g.last:
+			g.c.Drop(row, sim.Duplicate)
+			continue
+		default:
+			g.update(g.first, row.Event, g.count+1)
+			if f.update {
+				g.c.Update(g.tag, row)
+				g.say(row, "newer", g.count)
+			} else {
+				g.emit(row, "newer", g.count)
+			}
+		}
+		g.tag = row.Tag
+		if g.setTimeout(row.Event + f.horizon(row)); g.failed {
+			return
+		}
+	}
+}
+
+// updateMode fits a plan to a query in update mode: a row takes the place of the one of its key, and nothing takes that
+// one back.
+func (j Job) updateMode(p Plan) Plan {
+	p.Changelog = stream.Mode(stream.Insert, stream.UpdateAfter)
+	if j.Sink != Upsert {
+		p.Refused = "in update mode a row takes the place of the one of its key, and no row takes that one back: the sink must " +
+			"upsert (job.sink: upsert)"
+	}
+	return p
+}

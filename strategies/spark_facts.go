@@ -1,0 +1,3 @@
+package strategies
+
+var flatMapGroupsFacts, latestWinsFacts, latestWinsAggregateFacts, transformWithStateFacts []Fact
