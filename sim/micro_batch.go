@@ -587,6 +587,15 @@ func (m *BatchEngine) StageState(stage int) []State {
 	return states
 }
 
+// Operators visits the operators of all stages, partition by partition.
+func (m *BatchEngine) Operators(f func(stage int, op BatchOperator)) {
+	for i := range m.stages {
+		for _, op := range m.stages[i].ops {
+			f(i, op)
+		}
+	}
+}
+
 // Tables visits the keyed state of all stages.
 func (m *BatchEngine) Tables(f func(stage int, table *Table)) {
 	for i := range m.stages {

@@ -163,3 +163,8 @@ func (o *stateTTL) State(*sim.BatchCtx) sim.State {
 	held := o.table.Held()
 	return sim.State{Entries: held, LiveKeys: held, Bytes: int64(held * o.bytes)}
 }
+
+// Stored visits the state of every key.
+func (o *stateTTL) Stored(f func(sim.Stored)) {
+	o.table.Each(func(e *sim.Entry) { f(sim.Stored{Tag: e.Tag, Count: e.Value}) })
+}
