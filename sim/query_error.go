@@ -11,3 +11,11 @@ type QueryError struct {
 
 // Error is the exception as a log shows it.
 func (e *QueryError) Error() string { return e.Class + ": " + e.Message }
+
+// Condition is the innermost error condition, or else the class.
+func (e *QueryError) Condition() string {
+	if n := len(e.Conditions); n > 0 {
+		return e.Conditions[n-1]
+	}
+	return e.Class
+}

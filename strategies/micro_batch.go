@@ -82,15 +82,6 @@ func (p *BatchPlan) RestartRefused(before *BatchPlan) string {
 // watermark: spark within-watermark/no-watermark.
 const NoWatermarkGiven = "_LEGACY_ERROR_TEMP_3102"
 
-// QueryError ends a micro-batch query.
-type QueryError struct {
-	Condition string // Spark's error condition
-	Message   string
-}
-
-// Error is the condition and the message.
-func (e *QueryError) Error() string { return "[" + e.Condition + "] " + e.Message }
-
 // watermarkDelay and its kin are the parameters of a query with withWatermark.
 var (
 	watermarkDelay = Param{Name: "delay", Kind: Duration, Default: "10m",
