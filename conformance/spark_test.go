@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,8 +66,7 @@ func TestMurmur3(t *testing.T) {
 			t.Errorf("%s is %d, want %d", c.name, int32(hash), c.want)
 		}
 	}
-	zero, negative := sparkValue{typ: "double"}, sparkValue{typ: "double", f: 1}
-	negative.f = -1 / (1 / negative.f * 1e308 * 1e308) // -0.0
+	zero, negative := sparkValue{typ: "double"}, sparkValue{typ: "double", f: math.Copysign(0, -1)}
 	if zero.murmur3(42) != negative.murmur3(42) {
 		t.Error("0.0 and -0.0 must be in one partition")
 	}
