@@ -17,6 +17,9 @@ func findings(s *results.Strategy, plan strategies.Plan) []string {
 	count := results.FormatCount
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if s.Failed != "" {
+		note("%s; a restart runs the same batch again, and fails again", s.Failed)
+	}
 	if n := s.Fates.LateFirst; n > 0 {
 		which := ""
 		if idle := s.LossesByCause["late_after_idle"]; idle > 0 {

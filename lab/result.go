@@ -92,7 +92,7 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan
 	l.ledger.Result(s)
 	s.Examples = l.ledger.Examples()
 	s.State = l.state()
-	s.LateDropped, s.LeakedWithinTTL = l.late, l.withinTTL
+	s.LateDropped, s.LeakedWithinTTL, s.Failed = l.late, l.withinTTL, l.failed
 	if s.ResultRows > 0 {
 		s.Residual = float64(s.Leaked) / float64(s.ResultRows)
 	}

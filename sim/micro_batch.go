@@ -332,7 +332,9 @@ func (m *BatchEngine) Row(row *stream.Row) {
 	}
 	m.Clock(row.Arrival - 1)
 	m.rows++
-	m.waiting = append(m.waiting, *row)
+	if m.err == nil {
+		m.waiting = append(m.waiting, *row)
+	}
 	m.book(Change{Tag: row.Tag, At: row.Arrival, Op: OpHold, First: row.First}, row.Key)
 }
 
@@ -586,6 +588,9 @@ func (m *BatchEngine) StageState(stage int) []State {
 	}
 	return states
 }
+
+// Batch is the latest batch that was started.
+func (m *BatchEngine) Batch() MicroBatch { return m.batch }
 
 // Operators visits the operators of all stages, partition by partition.
 func (m *BatchEngine) Operators(f func(stage int, op BatchOperator)) {

@@ -1,6 +1,9 @@
 package strategies
 
 import (
+	"fmt"
+
+	"deduplab/results"
 	"deduplab/sim"
 	"deduplab/stream"
 )
@@ -33,7 +36,7 @@ var _ = register(&Strategy{
 				"one sets it again",
 			Leaks:    ByVersion,
 			Promise:  LastByEvent,
-			Finding:  immortalKeys,
+			Finding:  keysWithoutTimeout,
 			Language: "scala",
 			Code:     latestWinsCode(args, job),
 			Batch: job.stateful(args.delays(), "flatMapGroupsWithState", func(c *sim.BatchCtx) sim.BatchOperator {
@@ -48,6 +51,16 @@ var _ = register(&Strategy{
 		return p
 	},
 })
+
+// keysWithoutTimeout says how many keys are kept until a newer row comes.
+func keysWithoutTimeout(s *results.Strategy) string {
+	n := s.State.KeysLiveEnd - s.State.TimersEnd
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s keys have lost their timeout: a row came that was not newer, and the call for it did not set the "+
+		"timeout again; only a newer row would", results.FormatCount(n), results.FormatCount(s.State.KeysLiveEnd))
+}
 
 // latestWins is recorded as fmgws-latest: spark latest-wins/append, latest-wins/update.
 type latestWins struct {
