@@ -103,7 +103,8 @@ func (q *sparkQuery) allOutputs(why, count string) *sparkOutputs {
 	return o
 }
 
-// aggregate reads groupBy("id").agg(F.max_by(F.struct(...), "ts").alias("latest"), F.count("*").alias("n")).select(...).
+// aggregate reads groupBy("id").agg(F.max_by(F.struct(...), "ts").alias("latest"),
+// F.count("*").alias("n")).select(...).
 func (q *sparkQuery) aggregate(e *expr) error {
 	agg := e.On
 	latest, count := agg.Args[0], agg.Args[1]

@@ -159,8 +159,8 @@ func (l *lane) push(rows []stream.Row) {
 
 func (l *lane) drain() { l.task.Drain(l.ledger.Book) }
 
-// drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more than
-// the task, then is called.
+// drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more
+// than the task, then is called.
 func drive(task task, b *sim.Batch, push func([]stream.Row), then func(sim.Mark)) {
 	row := 0
 	for _, m := range b.Marks {
@@ -232,7 +232,8 @@ func (l *lane) check() {
 	}
 }
 
-// isQueryError reports whether an error ends a query as it would end it in production. It is a result, no fault of the run.
+// isQueryError reports whether an error ends a query as it would end it in production. It is a result, no fault of the
+// run.
 func isQueryError(err error) bool {
 	_, ok := errors.AsType[*sim.QueryError](err)
 	return ok
@@ -243,7 +244,8 @@ func (l *lane) noteFailure() {
 	engine, ok := l.task.(*sim.BatchEngine)
 	if err := l.task.Err(); ok && l.failed == "" && isQueryError(err) {
 		batch := engine.Batch()
-		l.failed = fmt.Sprintf("the query fails in batch %d, after %s: %v", batch.ID, stream.FormatDuration(batch.At-l.from), err)
+		l.failed = fmt.Sprintf("the query fails in batch %d, after %s: "+
+			"%v", batch.ID, stream.FormatDuration(batch.At-l.from), err)
 	}
 }
 

@@ -19,8 +19,8 @@ type place struct {
 	at int
 }
 
-// SortByKey returns rows by key, those of one key in the order in which they came: the sort in front of an operator that
-// takes a batch group by group. In Spark keys are ordered by their columns, nulls first (spark
+// SortByKey returns rows by key, those of one key in the order in which they came: the sort in front of an operator
+// that takes a batch group by group. In Spark keys are ordered by their columns, nulls first (spark
 // per-key-horizon/many-keys): BatchSpec.CompareKeys. Without it the order is that of the 128-bit keys, which is as good
 // where nobody looks at it. The slice is valid until the next call.
 func (c *BatchCtx) SortByKey(rows []stream.Row) []stream.Row {

@@ -2,8 +2,8 @@ package sim
 
 import "deduplab/stream"
 
-// Output is a row that the user's function of a stage returns, as the recordings show it: with what the function says of
-// it. Of these rows only those that the stage lets through go on to the next stage; the others are there to be seen.
+// Output is a row that the user's function of a stage returns, as the recordings show it: with what the function says
+// of it. Of these rows only those that the stage lets through go on to the next stage; the others are there to be seen.
 type Output struct {
 	Tag   stream.Tag  // the row whose columns it has,
 	Keys  bool        // or whose key alone it has, the other columns null but for
@@ -27,8 +27,8 @@ func (c *BatchCtx) NullKey(row *stream.Row) bool {
 	return c.engine.spec.NullKey != nil && c.engine.spec.NullKey(row)
 }
 
-// StoredState is implemented by the stages whose state is the user's, and tells what a checkpoint holds of each key, in a
-// deterministic order.
+// StoredState is implemented by the stages whose state is the user's, and tells what a checkpoint holds of each key,
+// in a deterministic order.
 type StoredState interface {
 	Stored(func(Stored))
 }

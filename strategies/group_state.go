@@ -41,8 +41,8 @@ func (g *groupCall) update(first, last stream.Time, count int64) {
 	g.exists, g.updated = true, true
 }
 
-// setTimeout is setTimeoutTimestamp. A moment before the watermark of the batch fails the query, the watermark itself is
-// allowed: spark per-key-horizon/timeout-below-watermark, timeout-equal-watermark, timeout-not-positive.
+// setTimeout is setTimeoutTimestamp. A moment before the watermark of the batch fails the query, the watermark itself
+// is allowed: spark per-key-horizon/timeout-below-watermark, timeout-equal-watermark, timeout-not-positive.
 func (g *groupCall) setTimeout(at stream.Time) {
 	switch watermark := g.c.Batch.Watermark; {
 	case at <= 0:

@@ -9,13 +9,15 @@ var _ = register(&Strategy{
 	Name:   "latest-wins-aggregate",
 	Engine: "spark",
 	About:  "max_by(struct, ts) by key: the last version of a key as an aggregate",
-	Loses: "It loses nothing and forgets nothing: grouped by a key without event time, the watermark neither drops rows nor " +
+	Loses: "It loses nothing and forgets nothing: grouped by a key without event time, the watermark neither drops rows " +
+		"nor " +
 		"removes state. Append mode is refused.",
 	Facts: latestWinsAggregateFacts,
 	Params: []Param{
 		watermarkDelay,
 		{Name: "mode", Kind: Enum, Values: []string{"update", "complete", "append"}, Default: "update",
-			About: "the output mode: update sends every key that was touched in the batch, complete all keys, append is refused"},
+			About: "the output mode: update sends every key that was touched in the batch, complete all keys, append is " +
+				"refused"},
 	},
 	Plan: func(args Args, job Job) Plan {
 		mode := args.Text("mode")
@@ -35,7 +37,15 @@ var _ = register(&Strategy{
 				return &maxBy{complete: mode == "complete", table: c.NewTable(), bytes: bytes}
 			}),
 		})
-		p.Declared = p.Changelog
+		p.Declared, p.InBatches = p.Changelog, true
+		p.Batch.Consumers = []BatchConsumer{
+			{"output mode append", false, "no watermark in the group", "spark/latest-wins-aggregate-append"},
+			{"output mode update", true, "", "spark/latest-wins-aggregate-update"},
+			{"output mode complete", true, "", "spark/latest-wins-complete-order"},
+			{"file, Kafka or Delta sink", false, "they append; Kafka takes updates as further records", NotRecorded},
+			{"foreachBatch", true, "a MERGE on the key: a batch has one row a key", "spark/latest-wins-aggregate-update"},
+			{"aggregate, join", false, "Spark chains no stateful operator behind one in update or complete mode", NotRecorded},
+		}
 		if mode == "complete" {
 			// StateStoreSaveExec asks for another batch in append and update mode only.
 			p.Batch.Stages[0].NoData = sim.NeverNoData
@@ -43,7 +53,8 @@ var _ = register(&Strategy{
 		if mode == "append" {
 			p.Batch.Refused = &sim.QueryError{
 				Class: "org.apache.spark.sql.AnalysisException",
-				Message: "[STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION] Invalid streaming output mode: append. This output mode is not " +
+				Message: "[STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION] Invalid streaming output mode: append. This output mode " +
+					"is not " +
 					"supported for streaming aggregations without watermark on streaming DataFrames/DataSets. SQLSTATE: 42KDE",
 				Chain:      []string{"org.apache.spark.sql.AnalysisException"},
 				Conditions: []string{"STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"},
@@ -54,8 +65,8 @@ var _ = register(&Strategy{
 	},
 })
 
-// maxBy is the aggregate, Spark's StateStoreSaveExec around max_by and count. It sends one row for every key that a batch
-// touched, changed or not (spark latest-wins/aggregate-update), or in complete mode for every key there is (spark
+// maxBy is the aggregate, Spark's StateStoreSaveExec around max_by and count. It sends one row for every key that a
+// batch touched, changed or not (spark latest-wins/aggregate-update), or in complete mode for every key there is (spark
 // latest-wins/complete-order). Of equal times the row that comes later wins, and one without a time never does (spark
 // latest-wins/aggregate-ties). The watermark is of no account (spark latest-wins/aggregate-late).
 //
@@ -168,4 +179,38 @@ func (o *maxBy) Stored(f func(sim.Stored)) {
 		s := o.states.at(e.Value)
 		f(sim.Stored{Tag: e.Tag, Last: s.largest, Count: s.count})
 	})
+}
+
+var latestWinsAggregateFacts = []Fact{
+	{TopicState, "the latest row of each key, its event time and a count, for ever: the group has no event time, so the " +
+		"watermark " +
+		"removes nothing", "spark/latest-wins-aggregate-late"},
+	{TopicChangelog, "update: one row for every key that the batch touched, changed or " +
+		"not", "spark/latest-wins-aggregate-update"},
+	{TopicChangelog, "complete: the whole result with each batch", "spark/latest-wins-complete-order"},
+	{TopicChangelog, "complete asks for no batch without data, append and update do when the watermark has moved: " +
+		"StateStoreSaveExec", NotRecorded},
+	{TopicChangelog, "append is refused: there is no watermark in the group (STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION)",
+		"spark/latest-wins-aggregate-append"},
+	{TopicChangelog, "rows come out in the order of the keys", "spark/latest-wins-aggregate-late"},
+	{TopicLate, "no row is late, with or without a watermark", "spark/latest-wins-aggregate-late"},
+	waitsForBatch,
+	{TopicLatency, "the last version of an event settles with the batch that it arrives " +
+		"in", "spark/latest-wins-aggregate-update"},
+	{TopicDeterminism, "processing time: closed but for ties; of equal event times the row that comes later wins, " +
+		"inside a batch " +
+		"and across batches", "spark/latest-wins-aggregate-ties"},
+	{TopicDeterminism, "watermarks: closed; they neither drop rows nor remove state", "spark/latest-wins-aggregate-late"},
+	{TopicDeterminism, "idleness: closed, as the watermark is not asked", "spark/latest-wins-aggregate-late"},
+	{TopicDeterminism, "state TTL: there is none", "spark/latest-wins-aggregate-late"},
+	{TopicDeterminism, "source replay: closed for a sink that upserts; a batch that failed is run again and sends the " +
+		"same " +
+		"rows", "spark/batch-replay-drop-duplicates"},
+	callsNoFunction,
+	{TopicLoses, "nothing: every key has its latest row in the result", "spark/latest-wins-aggregate-late"},
+	{TopicLoses, "a row without event time never wins; a key that has no other is sent with nulls for all columns but " +
+		"the " +
+		"key", "spark/latest-wins-aggregate-ties"},
+	{TopicLeaks, "nothing into a sink that upserts; one that appends keeps a row for each batch that touched the " +
+		"key", "spark/latest-wins-aggregate-update"},
 }

@@ -9,7 +9,8 @@ var _ = register(&Strategy{
 	Name:   "transform-with-state",
 	Engine: "spark",
 	About:  "transformWithState with a ValueState that has a processing-time TTL: the first row of a key",
-	Loses: "It leaks copies after the TTL: one each TTL if copies only read the state, none under steady copies if they write it. " +
+	Loses: "It leaks copies after the TTL: one each TTL if copies only read the state, none under steady copies if they " +
+		"write it. " +
 		"It needs the RocksDB state store, and a null key fails the query.",
 	Facts: transformWithStateFacts,
 	Params: []Param{
@@ -40,13 +41,14 @@ var _ = register(&Strategy{
 			TTL:        "the first row; copies only read the state and do not extend it",
 			Leaks:      ByTTL,
 			StateTTL:   ttl,
+			InBatches:  true,
 			Language:   "python",
 			Code:       transformWithStateCode(args, job),
 			Batch: job.stateful(without, "transformWithStateExec", func(c *sim.BatchCtx) sim.BatchOperator {
 				return &stateTTL{ttl: ttl, writes: writes, table: c.NewTable(), bytes: bytes}
 			}),
 		}
-		p.Batch.Stages[0].NoData = sim.EachTrigger
+		p.Batch.Stages[0].NoData, p.Batch.Consumers = sim.EachTrigger, appendConsumers
 		if writes {
 			p.TTL = "the last row: copies write the state, and every write starts the TTL anew"
 		}
@@ -167,4 +169,47 @@ func (o *stateTTL) State(*sim.BatchCtx) sim.State {
 // Stored visits the state of every key.
 func (o *stateTTL) Stored(f func(sim.Stored)) {
 	o.table.Each(func(e *sim.Entry) { f(sim.Stored{Tag: e.Tag, Count: e.Value}) })
+}
+
+var transformWithStateFacts = []Fact{
+	{TopicState, "one value a key, with the moment at which it expires, and an index by that moment; numRowsTotal " +
+		"counts the values " +
+		"alone", "spark/state-ttl-cleanup"},
+	{TopicState, "the clock is the timestamp of the batch: what was written at t is gone for every batch from exactly t " +
+		"+ TTL " +
+		"on", "spark/state-ttl-expiry-tie"},
+	{TopicState, "read: copies that only read the state do not extend it", "spark/state-ttl-read"},
+	{TopicState, "update: every write starts the TTL anew", "spark/state-ttl-update"},
+	{TopicState, "expired values leave the store at the end of the next batch of any kind, not before; numRowsRemoved " +
+		"does not " +
+		"count those that were written anew in that batch", "spark/state-ttl-cleanup"},
+	{TopicState, "numRowsUpdated counts writes, not keys", "spark/state-ttl-update"},
+	{TopicState, "it runs on RocksDB alone; Spark's default state store is refused " +
+		"(STORE_BACKEND_NOT_SUPPORTED_FOR_TWS)", "spark/state-ttl-hdfs-provider"},
+	{TopicState, "by the system clock it is the same", "spark/state-ttl-real-clock-read"},
+	{TopicChangelog, "append-only: the first row of a key goes out with all its columns, nothing is taken " +
+		"back", "spark/state-ttl-read"},
+	{TopicChangelog, "a batch comes out in the order of the keys, rows of a key in the order in which they " +
+		"came", "spark/state-ttl-read"},
+	{TopicLate, "no lateness test, as there is no watermark", "spark/state-ttl-read"},
+	waitsForBatch,
+	{TopicLatency, "with batches without data on, TimeMode.ProcessingTime runs one at every trigger, with or without an " +
+		"interval: " +
+		"13 in 12 s after one row; 1 with them off", NotRecorded},
+	{TopicDeterminism, "processing time: open; the first to arrive is kept, and the TTL goes by the clock of the " +
+		"batches", "spark/state-ttl-expiry-tie"},
+	{TopicDeterminism, "watermarks: closed; they are not asked", "spark/state-ttl-read"},
+	{TopicDeterminism, "idleness: closed, as the watermark is not asked", "spark/state-ttl-read"},
+	{TopicDeterminism, "state TTL: open; it runs by processing time, so a replay in haste expires " +
+		"less", "spark/state-ttl-read"},
+	{TopicDeterminism, "source replay: closed for a batch that failed, which is run again with the same id, rows and " +
+		"timestamp; " +
+		"what the sink had written by then is written twice", "spark/batch-replay-drop-duplicates"},
+	{TopicDeterminism, "non-deterministic functions: none in the function; yours is as deterministic as its " +
+		"Python", NotRecorded},
+	{TopicLoses, "nothing: the first row of each key is in the result, if not the earliest", "spark/state-ttl-read"},
+	{TopicLoses, "the whole query on a null key (INTERNAL_ERROR_TWS), which flatMapGroupsWithState " +
+		"takes", "spark/state-ttl-null-key"},
+	{TopicLeaks, "read: one copy each TTL under steady copies", "spark/state-ttl-read"},
+	{TopicLeaks, "update: the first copy that comes a TTL or more after the row before it", "spark/state-ttl-update"},
 }

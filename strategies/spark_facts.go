@@ -1,3 +1,0 @@
-package strategies
-
-var flatMapGroupsFacts, latestWinsFacts, latestWinsAggregateFacts, transformWithStateFacts []Fact
