@@ -328,6 +328,9 @@ func (a *Args) set(p Param, value string, schema stream.Schema) string {
 			break
 		}
 		t, err := stream.ParseDuration(value)
+		if err != nil && p.Kind == OptionalDuration {
+			return err.Error() + "; or write " + None
+		}
 		if err != nil {
 			return err.Error()
 		}
