@@ -294,8 +294,7 @@ func (l *lane) state() results.State {
 		s.BytesPeak = max(s.BytesPeak, sample.Bytes)
 	}
 	if n := len(l.series); n > 0 {
-		last := l.series[n-1]
-		s.KeysLiveEnd, s.TimersEnd, s.BytesEnd = last.KeysLive, last.Timers, last.Bytes
+		s.KeysLiveEnd, s.BytesEnd = l.series[n-1].KeysLive, l.series[n-1].Bytes
 	}
 	s.Class = measuredClass(l.series)
 	return s

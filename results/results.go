@@ -195,7 +195,6 @@ type State struct {
 	KeysLiveEnd  int64 `json:"keys_live_end"`
 	KeysHeldPeak int64 `json:"keys_held_peak"`
 	TimersPeak   int64 `json:"timers_peak"`
-	TimersEnd    int64 `json:"timers_end"`
 	BytesPeak    int64 `json:"bytes_peak"` // logical bytes, as the lab counts them
 	BytesEnd     int64 `json:"bytes_end"`
 	// PhysicalBytes is what the state backend holds on disk after flush and compaction; 0 for memory. Never gated.

@@ -111,9 +111,18 @@ func (f firstWins) call(g *groupCall, rows []stream.Row) {
 	}
 }
 
+// withoutTimeout counts the keys that had no timeout at the end.
+func withoutTimeout(s *results.Strategy) int64 {
+	if len(s.State.Series) == 0 {
+		return 0
+	}
+	end := s.State.Series[len(s.State.Series)-1]
+	return end.KeysLive - end.Timers
+}
+
 // immortalKeys says how many keys are kept for ever.
 func immortalKeys(s *results.Strategy) string {
-	n := s.State.KeysLiveEnd - s.State.TimersEnd
+	n := withoutTimeout(s)
 	if n == 0 {
 		return ""
 	}

@@ -70,7 +70,7 @@ var versionConsumers = []BatchConsumer{
 
 // keysWithoutTimeout says how many keys are kept until a newer row comes.
 func keysWithoutTimeout(s *results.Strategy) string {
-	n := s.State.KeysLiveEnd - s.State.TimersEnd
+	n := withoutTimeout(s)
 	if n == 0 {
 		return ""
 	}

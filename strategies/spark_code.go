@@ -71,7 +71,7 @@ case class Seen(%s)
 %s
 
 def dedup(id: %s, rows: Iterator[Event], state: GroupState[Seen]): Iterator[Event] = {
-  if (state.hasTimedOut) { state.remove(); Iterator.empty }        // horizon passed: forget the key
+  if (state.hasTimedOut) { state.remove(); Iterator.empty }    // horizon passed: forget the key
   else {
     val batch = rows.toSeq.sortBy(_.%s.getTime)
 %s
@@ -82,7 +82,8 @@ val deduped = events
   .withWatermark(%q, %q)
   .groupByKey(%s)
   .flatMapGroupsWithState(OutputMode.%s, GroupStateTimeout.EventTimeTimeout)(dedup)`,
-		j.caseClass(), seen, horizon, keyType, j.eventName(), rows, j.eventName(), sparkDelay(args.Duration("delay")), key, mode)
+		j.caseClass(), seen, horizon, keyType, j.eventName(), rows, j.eventName(), sparkDelay(args.Duration("delay")),
+		key, mode)
 }
 
 func flatMapGroupsCode(args Args, job Job) string {
@@ -90,9 +91,9 @@ func flatMapGroupsCode(args Args, job Job) string {
 	ts := "row." + job.eventName() + ".getTime"
 	switch args.Text("variant") {
 	case "printed":
-		return job.scalaGroups(args, "firstTsMs: Long, dupCount: Long", `    if (state.exists) {                                               // already emitted earlier
+		return job.scalaGroups(args, "firstTsMs: Long, dupCount: Long", `    if (state.exists) {    // already emitted earlier
       state.update(state.get.copy(dupCount = state.get.dupCount + batch.size))
-      Iterator.empty                                                  // and the timeout is cleared: it is not set again
+      Iterator.empty       // and the timeout is cleared: it is not set again
     } else {
       val row = batch.head
       state.update(Seen(`+ts+`, batch.size - 1))
@@ -104,7 +105,7 @@ func flatMapGroupsCode(args Args, job Job) string {
       val first = !state.exists
       if (first) {
         val until = `+ts+` + `+horizon+`
-        if (until >= state.getCurrentWatermarkMs()) {                 // keep no state that is already over
+        if (until >= state.getCurrentWatermarkMs()) {    // keep no state that is already over
           state.update(Seen(`+ts+`, 0))
           state.setTimeoutTimestamp(until)
         }
@@ -142,7 +143,9 @@ func latestWinsCode(args Args, job Job) string {
         state.setTimeoutTimestamp(`+ts+` + `+horizon+`)
       }
       newer
-    }.iterator`, mode) + "\n\n// The sink must take the last row of a key: MERGE on the key in foreachBatch, after a dedup inside the batch."
+    }.iterator`, mode) + `
+
+// The sink must take the last row of a key: MERGE on the key in foreachBatch, after a dedup inside the batch.`
 }
 
 func latestWinsAggregateCode(args Args, job Job) string {

@@ -30,7 +30,8 @@ var _ = register(&Strategy{
 		ttl, writes := args.Duration("ttl"), args.Text("copies") == "update"
 		without := [2]stream.Time{sim.NoWatermark, sim.NoWatermark}
 		// The key, and the value with the time at which it expires.
-		bytes := unsafeRowBytes(job.pick(job.Schema.Key)) + unsafeRowBytes([]stream.Column{{Type: stream.Int}, {Type: stream.Int}})
+		bytes := unsafeRowBytes(job.pick(job.Schema.Key)) +
+			unsafeRowBytes([]stream.Column{{Type: stream.Int}, {Type: stream.Int}})
 		p := Plan{
 			Changelog:  stream.InsertOnly,
 			Declared:   stream.InsertOnly,
