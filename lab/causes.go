@@ -51,8 +51,6 @@ func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 				return "stale_timer"
 			}
 			return "horizon"
-		case strategies.ByHorizon:
-			return "horizon"
 		case strategies.ByVersion:
 			// A version that is newer than all before it goes out again beside them, an older one only when the horizon of
 			// its key is over.
@@ -62,6 +60,13 @@ func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 				return "unretracted"
 			}
 			return "horizon"
+		case strategies.ByHorizon, strategies.ByColumns:
+			if cause := distinguished(plan, w, leak, sameKey); cause != "" {
+				return cause
+			}
+			if plan.Leaks == strategies.ByHorizon {
+				return "horizon"
+			}
 		}
 		switch {
 		case plan.StateTTL > 0:
@@ -71,6 +76,33 @@ func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 		}
 		return sim.Unexplained
 	}
+}
+
+// distinguished tells by what a copy differs from all rows of its key that came before it, where the strategy takes only
+// those for copies that agree in more than the key; empty where it does not differ.
+func distinguished(plan strategies.Plan, w gen.Workload, leak sim.LeakedRow, before []stream.Tag) string {
+	if plan.Compared == nil {
+		return ""
+	}
+	row := w.Record(leak.Tag)
+	equal := slices.DeleteFunc(slices.Clone(before), func(t stream.Tag) bool {
+		other := w.Record(t)
+		return slices.ContainsFunc(plan.Compared, func(column int) bool { return row[column] != other[column] })
+	})
+	if len(equal) == 0 {
+		return "payload_differs"
+	}
+	if plan.Window == 0 {
+		return ""
+	}
+	event := w.Schema().Event
+	window := func(t stream.Tag) stream.Time {
+		return strategies.WindowEnd(stream.Time(w.Order(t, event)), plan.Window)
+	}
+	if !slices.ContainsFunc(equal, func(t stream.Tag) bool { return window(t) == window(leak.Tag) }) {
+		return "window_boundary"
+	}
+	return ""
 }
 
 // seenWithin reports whether another row of the leaked row's key had come within a span before it.

@@ -44,6 +44,7 @@ type lane struct {
 	handled  int64
 	firsts   int64
 	from     stream.Time
+	batches  *batches // of a micro-batch query that is measured
 	cold     []sim.Cold
 	bytes    int64 // physical, at the end of the span
 	// withinTTL counts leaks though a row of the key had come within the TTL.
@@ -56,8 +57,8 @@ type lane struct {
 func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error) {
 	job, plan := r.scenario.Job, e.plan
 	from, _ := r.workload.Span()
-	l := &lane{id: e.ID, from: from}
-	l.task, l.measured = r.newTask(e, l, sample), measured
+	l := &lane{id: e.ID, from: from, measured: measured}
+	l.task = r.newTask(e, l, sample)
 	subtasks := len(l.task.Subtasks())
 	l.peaks, l.rows = make([]int64, subtasks), make([]int64, subtasks)
 	commit := job.Checkpoint.Interval
@@ -91,7 +92,7 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 	job, plan := r.scenario.Job, e.plan
 	if plan.Batch != nil {
-		return r.newBatchEngine(plan)
+		return r.newBatchEngine(plan, l)
 	}
 	declared := plan.Changelog
 	if plan.ToChangelog {
@@ -113,9 +114,9 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 }
 
 // newBatchEngine makes the engine of a micro-batch query.
-func (r *run) newBatchEngine(plan strategies.Plan) *sim.BatchEngine {
+func (r *run) newBatchEngine(plan strategies.Plan, l *lane) *sim.BatchEngine {
 	spark := r.scenario.Job.Spark
-	from, _ := r.workload.Span()
+	from, to := r.workload.Span()
 	spec := sim.BatchSpec{
 		Records: r.workload, Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
 		NoDataBatches: spark.NoDataBatches,
@@ -126,7 +127,15 @@ func (r *run) newBatchEngine(plan strategies.Plan) *sim.BatchEngine {
 	if spark.Inputs > 1 {
 		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % spark.Inputs }
 	}
-	return sim.NewBatchEngine(plan.Batch.Spec(spec, spark.Inputs))
+	if l.measured {
+		l.batches = newBatches(plan.Batch, from, to, spark.Trigger.Every, spark.Policy)
+		spec.OnBatch = l.batches.add
+	}
+	engine := sim.NewBatchEngine(plan.Batch.Spec(spec, spark.Inputs))
+	if l.batches != nil {
+		l.batches.engine = engine
+	}
+	return engine
 }
 
 // handle drives a batch through the task.

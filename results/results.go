@@ -42,6 +42,22 @@ type Job struct {
 	CatchUpRate          int64  `json:"catch_up_rate"` // rows a second and reader in a catch-up replay
 	MiniBatchMS          int64  `json:"mini_batch_ms"` // allow-latency, 0: off
 	MiniBatchSize        int    `json:"mini_batch_size"`
+	// Spark is what the queries of Spark ran in; nil where there were none.
+	Spark *SparkJob `json:"spark,omitempty"`
+}
+
+// SparkJob is what the micro-batch queries of a job ran in.
+type SparkJob struct {
+	Version           string  `json:"version"`
+	Trigger           string  `json:"trigger"`    // processing-time or available-now
+	TriggerMS         int64   `json:"trigger_ms"` // interval; 0: as soon as the batch before has ended
+	MaxRows           int     `json:"max_rows_per_trigger"`
+	NoDataBatches     bool    `json:"no_data_batches"`
+	WatermarkPolicy   string  `json:"watermark_policy"`
+	Inputs            int     `json:"inputs"`
+	BatchCostMS       int64   `json:"batch_cost_ms"`
+	CostRowsPerSecond int64   `json:"cost_rows_per_second"` // 0: rows cost nothing
+	FailuresMS        []int64 `json:"failures_ms,omitempty"`
 }
 
 // Requirement is one line of the scenario's require section, as it was resolved.
@@ -132,14 +148,16 @@ type Strategy struct {
 	Updates         int64   `json:"updates"`
 	// AppendOnlyViol counts what an insert-only consumer cannot take: updates and undeclared changes. Every declaration
 	// has inserts, so that an undeclared change is an update too, and this is the number of updates.
-	AppendOnlyViol int64         `json:"append_only_violations"`
-	InsertOnly     InsertOnly    `json:"insert_only_consumer"`
-	Latency        Latency       `json:"latency_ms"`
-	State          State         `json:"state"`
-	Subtasks       []Subtask     `json:"subtasks"`
-	Determinism    []Determinism `json:"determinism"`
-	Verdicts       []Verdict     `json:"verdicts"`
-	Examples       []Example     `json:"examples"`
+	AppendOnlyViol int64      `json:"append_only_violations"`
+	InsertOnly     InsertOnly `json:"insert_only_consumer"`
+	Latency        Latency    `json:"latency_ms"`
+	State          State      `json:"state"`
+	// Spark is what the micro-batches of a query of Spark did; nil for other engines.
+	Spark       *Spark        `json:"spark,omitempty"`
+	Subtasks    []Subtask     `json:"subtasks"`
+	Determinism []Determinism `json:"determinism"`
+	Verdicts    []Verdict     `json:"verdicts"`
+	Examples    []Example     `json:"examples"`
 	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the article.
 	Findings []string `json:"findings"`
 }
@@ -212,6 +230,56 @@ type StateSample struct {
 	Bytes    int64 `json:"bytes"`
 	Rows     int64 `json:"rows"`
 	Keys     int64 `json:"keys"`
+}
+
+// Spark is what the micro-batches of a query did. Counters that Spark has are named as it names them, and sum up all
+// stateful operators and batches; a batch that was run again counts once.
+type Spark struct {
+	Batches       int64 `json:"batches"`         // those without data among them
+	NoDataBatches int64 `json:"no_data_batches"` // those that had no rows
+	Reruns        int64 `json:"reruns"`          // batches that failed and were run again
+	// FellBehind counts the batches that took longer than the trigger's interval.
+	FellBehind         int64      `json:"fell_behind"`
+	RowsTotal          RowsTotal  `json:"numRowsTotal"`
+	RowsUpdated        int64      `json:"numRowsUpdated"`
+	RowsRemoved        int64      `json:"numRowsRemoved"`
+	DroppedByWatermark int64      `json:"numRowsDroppedByWatermark"`
+	DroppedDuplicates  int64      `json:"numDroppedDuplicateRows"`
+	Standstill         Standstill `json:"standstill"`
+	// DroppedByInput is numRowsDroppedByWatermark by the input that the rows came from, where there are several.
+	DroppedByInput []int64 `json:"dropped_by_input,omitempty"`
+	// Operators are the stateful operators one by one, where there are several.
+	Operators []SparkOperator `json:"operators,omitempty"`
+}
+
+// RowsTotal is numRowsTotal, the keys in the state.
+type RowsTotal struct {
+	Peak int64 `json:"peak"`
+	End  int64 `json:"end"`
+	// PerHour is how much it rises in an hour, over the second half of the run; below 0 where it falls.
+	PerHour int64 `json:"per_hour"`
+}
+
+// Standstill is the longest time for which no batch moved the watermark, within the span of the run.
+type Standstill struct {
+	Millis    int64 `json:"ms"`
+	FromMS    int64 `json:"from_ms"`      // from the start
+	RowsTotal int64 `json:"numRowsTotal"` // at its end
+	// Input is the number of the input that held the watermark back while another one went on, counted from 1; 0 where none
+	// did.
+	Input int64 `json:"input"`
+}
+
+// SparkOperator is one stateful operator of several.
+type SparkOperator struct {
+	Name               string    `json:"name"`
+	RowsIn             int64     `json:"rows_in"`
+	RowsOut            int64     `json:"rows_out"`
+	RowsTotal          RowsTotal `json:"numRowsTotal"`
+	RowsUpdated        int64     `json:"numRowsUpdated"`
+	RowsRemoved        int64     `json:"numRowsRemoved"`
+	DroppedByWatermark int64     `json:"numRowsDroppedByWatermark"`
+	DroppedDuplicates  int64     `json:"numDroppedDuplicateRows"`
 }
 
 // Subtask shows skew between the parallel instances of the operator.

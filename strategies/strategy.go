@@ -101,6 +101,8 @@ type Plan struct {
 	// Leaks says how copies can come through, for the ledger's causes. Timer and Window are the spans it goes by.
 	Leaks         Leak
 	Timer, Window stream.Time
+	// Compared are the columns in which two rows must agree to be copies, and Window too if it is not 0; nil: the key.
+	Compared []int
 	// Promise is the version of an event that the strategy promises to end with.
 	Promise Promise
 	// InBatches says that rows wait for the end of a batch, in which the engine's order of keys is that of a hash map.
@@ -151,6 +153,7 @@ const (
 	ByTimer                     // a timer has cleared the state
 	ByHorizon                   // the watermark has removed the key
 	ByVersion                   // a newer row goes out beside the older one
+	ByColumns                   // only rows that agree in Plan.Compared are copies
 )
 
 // Promise is which of several rows of one key a strategy promises to end with.
