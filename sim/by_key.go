@@ -19,6 +19,27 @@ type place struct {
 	at int
 }
 
+// ByKey calls back for each key of a batch with its rows, as [BatchCtx.SortByKey] orders them, until the callback returns
+// false. Table is where the keys will be looked for.
+func (c *BatchCtx) ByKey(rows []stream.Row, table *Table, group func(rows []stream.Row) bool) {
+	touched := 0 // rows
+	rest := c.SortByKey(rows)
+	for len(rest) > 0 {
+		if touched <= 0 {
+			touched = min(len(rest), maxRun)
+			table.Touch(rest[:touched])
+		}
+		n := 1
+		for n < len(rest) && rest[n].Key == rest[0].Key {
+			n++
+		}
+		if !group(rest[:n]) {
+			return
+		}
+		rest, touched = rest[n:], touched-n
+	}
+}
+
 // SortByKey returns rows by key, those of one key in the order in which they came: the sort in front of an operator
 // that takes a batch group by group. In Spark keys are ordered by their columns, nulls first (spark
 // per-key-horizon/many-keys): BatchSpec.CompareKeys. Without it the order is that of the 128-bit keys, which is as good

@@ -118,15 +118,13 @@ func (o *flatMapGroups) Batch(c *sim.BatchCtx, rows []stream.Row) {
 			o.inTime = append(o.inTime, rows[i])
 		}
 	}
-	for rest := c.SortByKey(o.inTime); len(rest) > 0; {
-		n := 1
-		for n < len(rest) && rest[n].Key == rest[0].Key {
-			n++
-		}
-		if !o.call(c, rest[:n]) {
-			return
-		}
-		rest = rest[n:]
+	goesOn := true
+	c.ByKey(o.inTime, o.table, func(rows []stream.Row) bool {
+		goesOn = o.call(c, rows)
+		return goesOn
+	})
+	if !goesOn {
+		return
 	}
 	o.timers.Advance(c.Batch.Watermark-1, func(at stream.Time, due []sim.Ref) {
 		for _, ref := range due {

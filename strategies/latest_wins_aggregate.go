@@ -87,14 +87,10 @@ type maxByState struct {
 }
 
 func (o *maxBy) Batch(c *sim.BatchCtx, rows []stream.Row) {
-	for rest := c.SortByKey(rows); len(rest) > 0; {
-		n := 1
-		for n < len(rest) && rest[n].Key == rest[0].Key {
-			n++
-		}
-		o.group(c, rest[:n])
-		rest = rest[n:]
-	}
+	c.ByKey(rows, o.table, func(rows []stream.Row) bool {
+		o.group(c, rows)
+		return true
+	})
 	if o.complete {
 		o.sendAll(c)
 	}

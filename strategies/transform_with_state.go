@@ -87,17 +87,17 @@ type stateTTL struct {
 }
 
 func (o *stateTTL) Batch(c *sim.BatchCtx, rows []stream.Row) {
-	for rest := c.SortByKey(rows); len(rest) > 0; {
-		n := 1
-		for n < len(rest) && rest[n].Key == rest[0].Key {
-			n++
-		}
-		if c.NullKey(&rest[0]) {
+	failed := false
+	c.ByKey(rows, o.table, func(rows []stream.Row) bool {
+		if failed = c.NullKey(&rows[0]); failed {
 			c.Fail(nullKeyTWS)
-			return
+		} else {
+			o.group(c, rows)
 		}
-		o.group(c, rest[:n])
-		rest = rest[n:]
+		return !failed
+	})
+	if failed {
+		return
 	}
 	o.timers.Advance(c.Batch.At, func(_ stream.Time, due []sim.Ref) {
 		for _, ref := range due {
