@@ -92,7 +92,7 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 	job, plan := r.scenario.Job, e.plan
 	if plan.Batch != nil {
-		return r.newBatchEngine(plan, l)
+		return r.newBatchEngine(plan, l, sample)
 	}
 	declared := plan.Changelog
 	if plan.ToChangelog {
@@ -102,24 +102,28 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
 		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
 		CheckpointInterval: job.Checkpoint.Interval,
-		NewTable: func(_ int, ttl stream.Time) *sim.Table {
-			spec := sim.TableSpec{TTL: ttl, Sample: sample, SpillAt: r.options.SpillAt}
-			if job.State == "pebble" && l.err == nil {
-				spec.Cold, l.err = r.options.OpenState()
-				l.cold = append(l.cold, spec.Cold)
-			}
-			return sim.NewTable(spec)
-		},
+		NewTable:           func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
 	})
 }
 
+// newTable makes a keyed state of a lane.
+func (r *run) newTable(l *lane, ttl, sample stream.Time) *sim.Table {
+	spec := sim.TableSpec{TTL: ttl, Sample: sample, SpillAt: r.options.SpillAt}
+	if r.scenario.Job.State == "pebble" && l.err == nil {
+		spec.Cold, l.err = r.options.OpenState()
+		l.cold = append(l.cold, spec.Cold)
+	}
+	return sim.NewTable(spec)
+}
+
 // newBatchEngine makes the engine of a micro-batch query.
-func (r *run) newBatchEngine(plan strategies.Plan, l *lane) *sim.BatchEngine {
+func (r *run) newBatchEngine(plan strategies.Plan, l *lane, sample stream.Time) *sim.BatchEngine {
 	spark := r.scenario.Job.Spark
 	from, to := r.workload.Span()
 	spec := sim.BatchSpec{
 		Records: r.workload, Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
 		NoDataBatches: spark.NoDataBatches,
+		NewTable:      func() *sim.Table { return r.newTable(l, 0, sample) },
 	}
 	for _, at := range spark.Failures {
 		spec.Failures = append(spec.Failures, from+at)

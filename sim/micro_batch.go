@@ -36,6 +36,8 @@ type BatchSpec struct {
 	// columns is null. Both may be nil: see BatchCtx.SortByKey and BatchCtx.NullKey.
 	CompareKeys func(a, b *stream.Row) int
 	NullKey     func(*stream.Row) bool
+	// NewTable makes a keyed state. Nil: in memory.
+	NewTable func() *Table
 	// OnBatch is told of each batch that has ended, and keeps nothing of what it is told; may be nil.
 	OnBatch func(*BatchProgress)
 	// OnOutput is told the rows that the user's function in a stage returns, where they are not simply the rows that it
@@ -185,7 +187,12 @@ type BatchCtx struct {
 
 // NewTable makes a keyed state. Call it when the operator is made.
 func (c *BatchCtx) NewTable() *Table {
-	t := NewTable(TableSpec{})
+	var t *Table
+	if c.engine.spec.NewTable != nil {
+		t = c.engine.spec.NewTable()
+	} else {
+		t = NewTable(TableSpec{})
+	}
 	c.tables = append(c.tables, t)
 	return t
 }

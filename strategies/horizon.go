@@ -36,9 +36,9 @@ func parseSpans(text string) ([]Span, string) {
 	}
 	var spans []Span
 	for part := range strings.SplitSeq(text, ",") {
-		name, value, ok := strings.Cut(part, ":")
-		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		if !ok || name == "" {
+		colon := strings.LastIndex(part, ":")
+		name, value := strings.TrimSpace(part[:max(colon, 0)]), strings.TrimSpace(part[colon+1:])
+		if name == "" {
 			return nil, fmt.Sprintf("%q has no kind: write {payment: 7d, click: 1h, \"*\": 1h}", strings.TrimSpace(part))
 		}
 		positive, negative := strings.CutPrefix(value, "-")
