@@ -18,6 +18,7 @@ type sparkCase struct {
 	Code       codes                      `json:"code"`
 	Config     map[string]string          `json:"config"`
 	Columns    Columns                    `json:"columns"`
+	OutColumns Columns                    `json:"out_columns"`
 	Batches    []sparkBatch               `json:"batches"`
 }
 

@@ -30,6 +30,7 @@ type sparkQuery struct {
 	// Of a query whose state is the user's: its output mode and state store, the key, the column that it orders by where
 	// there is no watermark, and how its rows are spelled, which it looks up.
 	mode, provider string
+	why, count     string // names of the columns of what a function says
 	keyed          []int
 	time           string
 	outputs        *sparkOutputs
@@ -58,6 +59,9 @@ func (c *sparkCase) query(code string, rows *sparkRows) (*sparkQuery, error) {
 		return nil, err
 	}
 	q := &sparkQuery{mode: c.OutputMode, provider: c.Config[optionProvider], rows: rows}
+	if n := len(c.OutColumns); n >= len(c.Columns)+2 {
+		q.why, q.count = c.OutColumns[n-2].Name, c.OutColumns[n-1].Name
+	}
 	for _, column := range c.Columns {
 		q.columns.names = append(q.columns.names, column.Name)
 		q.columns.types = append(q.columns.types, column.Type)

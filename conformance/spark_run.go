@@ -312,7 +312,7 @@ func (r *sparkReplay) compare(i int, b *sparkBatch, p *sim.BatchProgress) {
 		}
 		got := r.emitted()
 		if r.query.outputs != nil {
-			got, want = inAnyOrder(r.said), inAnyOrder(want)
+			got, want = r.query.outputs.inAnyOrder(r.said), r.query.outputs.inAnyOrder(want)
 		}
 		r.differ(i, "emits", strings.Join(want, "\n"), strings.Join(got, "\n"))
 	}

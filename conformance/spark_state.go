@@ -19,7 +19,7 @@ import (
 // sparkOutputs is how the rows that a function returns are spelled.
 type sparkOutputs struct {
 	columns []sparkOutput
-	// says names the columns of what the function says of a row and counts; empty: it has none.
+	// The columns of what the function says of a row and counts; empty: it has none.
 	why, count string
 }
 
@@ -63,9 +63,11 @@ func (q *sparkQuery) flatMapGroups(e *expr) error {
 		spans = append(spans, fmt.Sprintf("%s: %dms", kind.Text, span.Num))
 	}
 	params := map[string]string{"horizon": strings.Join(spans, ", "), "kind": q.columns.names[2]}
-	if delay := q.inputs[0].delay; delay != sim.NoWatermark {
-		params["delay"] = stream.FormatDuration(delay)
+	delay := q.inputs[0].delay
+	if delay == sim.NoWatermark {
+		return fmt.Errorf("fmgws: event-time timeouts need a watermark")
 	}
+	params["delay"] = stream.FormatDuration(delay)
 	if f.variant != "" {
 		params["variant"] = f.variant
 	} else {
@@ -77,7 +79,7 @@ func (q *sparkQuery) flatMapGroups(e *expr) error {
 			return fmt.Sprintf(`{"groupState":{"first_ts":%d,"last_ts":%d,"suppressed":%d},"timeoutTimestamp":%d}`,
 				s.First, s.Last, s.Count, s.Timeout)
 		},
-	}, q.allOutputs("why", "count"))
+	}, q.allOutputs())
 }
 
 // transformWithState reads tws_ttl(df, 3000, "read").
@@ -90,13 +92,12 @@ func (q *sparkQuery) transformWithState(e *expr) error {
 	if !strings.HasSuffix(q.provider, ".RocksDBStateStoreProvider") {
 		params["state_store"] = "hdfs"
 	}
-	return q.custom("transform-with-state", params, sparkStage{key: []int{0}, keyNames: []string{"value"}},
-		q.allOutputs("why", "count"))
+	return q.custom("transform-with-state", params, sparkStage{key: []int{0}, keyNames: []string{"value"}}, q.allOutputs())
 }
 
 // allOutputs are those of a function that returns the row with what it says of it.
-func (q *sparkQuery) allOutputs(why, count string) *sparkOutputs {
-	o := &sparkOutputs{why: why, count: count}
+func (q *sparkQuery) allOutputs() *sparkOutputs {
+	o := &sparkOutputs{why: cmp.Or(q.why, "why"), count: cmp.Or(q.count, "count")}
 	for i, name := range q.columns.names {
 		o.columns = append(o.columns, sparkOutput{name: name, column: i, isKey: i == 0, isTime: i == 1})
 	}
@@ -221,9 +222,10 @@ func (r *sparkReplay) spellOutput(o sim.Output) string {
 
 // inAnyOrder sorts the rows of timeouts that stand side by side: they come in the order of the store. spark README,
 // Horizon per key.
-func inAnyOrder(rows []string) []string {
+func (o *sparkOutputs) inAnyOrder(rows []string) []string {
 	rows = slices.Clone(rows)
-	isExpired := func(row string) bool { return strings.Contains(row, `"why":"expired"`) }
+	expired := quoteJSON(o.why) + `:"expired"`
+	isExpired := func(row string) bool { return o.why != "" && strings.Contains(row, expired) }
 	for i := 0; i < len(rows); {
 		n := i
 		for n < len(rows) && isExpired(rows[n]) {

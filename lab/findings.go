@@ -47,7 +47,7 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 			"stores %s rows too many", strings.Join(s.Declared.Changelog, ", "), count(s.Undeclared),
 			count(s.InsertOnly.Extra))
 	}
-	if n := s.LeakedWithinTTL; n > 0 && s.Updates == 0 {
+	if n := s.LeakedWithinTTL; n > 0 && s.Updates == 0 && plan.Batch == nil {
 		note("%s copies came through though their key had been seen within the TTL: it counts from the first row, and copies "+
 			"do not extend it (the article says: from when the key was last seen)", count(n))
 	}
