@@ -75,6 +75,9 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		cause := causeOf(plan, r.workload)
 		ledger.Cause = func(leak sim.LeakedRow) string {
 			why := cause(leak)
+			if plan.Batch != nil && plan.Batch.Restarted != nil && leak.At >= from+job.Spark.Restart && job.Spark.Restart > 0 {
+				why = "restart" // with other columns, which the old state is of no use for
+			}
 			if why == "ttl" && !leak.Update && seenWithin(r.workload, leak, plan.StateTTL) {
 				l.withinTTL++
 			}
@@ -127,6 +130,12 @@ func (r *run) newBatchEngine(plan strategies.Plan, l *lane, sample stream.Time) 
 	}
 	for _, at := range spark.Failures {
 		spec.Failures = append(spec.Failures, from+at)
+	}
+	if next := plan.Batch.Restarted; spark.Restart > 0 {
+		if next == nil {
+			next = plan.Batch
+		}
+		spec.Restart = &sim.BatchRestart{At: from + spark.Restart, Stages: next.Spec(sim.BatchSpec{}, 0).Stages}
 	}
 	if spark.Inputs > 1 {
 		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % spark.Inputs }

@@ -138,6 +138,14 @@ the watermark stands still                         | drop-duplicates-within-wate
 
 the state stays small                              | drop-duplicates-within-watermark | spark.numRowsTotal.peak < 3000
   and the input that comes back is late            | drop-duplicates-within-watermark | losses_by_cause.late > 1700
+
+# key-change: "changing the dedup columns changes the state schema, and the query cannot restart"
+
+so it is with another number or other types        | one-more                | all: refused
+                                                   | another-type            | all: refused
+but other columns of the same types are accepted   | another-column          | losses_by_cause.key_merge > 3000
+  and the old state is of no use any more          | other-order             | leaks_by_cause.restart > 0, leaked: fail
+a restart with the same columns changes nothing    | same-columns            | all: pass
 `
 
 func TestSeed(t *testing.T) {
@@ -285,7 +293,7 @@ func each(t *testing.T, w gen.Workload, f func(*stream.Row)) {
 
 // shippedNames are the scenarios that the lab ships.
 var shippedNames = []string{"orders", "orders-exact", "orders-log-append", "orders-last-price", "radio-frames",
-	"spark-state", "spark-horizon", "quiet-input-min", "quiet-input-max"}
+	"spark-state", "spark-horizon", "quiet-input-min", "quiet-input-max", "key-change"}
 
 // shippedRuns run each shipped scenario once a test binary.
 var shippedRuns = func() map[string]func() (*results.Run, error) {

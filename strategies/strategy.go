@@ -207,7 +207,7 @@ const (
 	Enum                              // one of Values
 	Order                             // columns with a direction, such as "price asc, order_id desc"
 	Column                            // the name of a column
-	Columns                           // the names of columns, KeyColumns or AllColumns
+	Columns                           // the names of columns, or KeyColumns, AllColumns or SameColumns
 	OptionalDuration                  // a span, or None
 	OptionalColumn                    // the name of a column, or None
 	Spans                             // a span, or one by name, such as "payment: 7d, *: 1h"
@@ -215,9 +215,11 @@ const (
 
 // Values that stand for others.
 const (
-	KeyColumns = "key"  // the columns of the workload's key
-	AllColumns = "all"  // all columns
-	None       = "none" // no span, no column
+	KeyColumns = "key" // the columns of the workload's key
+	AllColumns = "all" // all columns
+	// SameColumns are those of before, where a query is restarted.
+	SameColumns = "same"
+	None        = "none" // no span, no column
 )
 
 // NamesColumns reports whether the parameter's value is checked against the columns of the workload.
@@ -392,7 +394,7 @@ func parseColumns(text string, schema stream.Schema) (string, string) {
 	for part := range strings.SplitSeq(text, ",") {
 		name := strings.TrimSpace(part)
 		switch {
-		case schema.Index(name) < 0 && (name == KeyColumns || name == AllColumns) && !strings.Contains(text, ","):
+		case schema.Index(name) < 0 && slices.Contains([]string{KeyColumns, AllColumns, SameColumns}, name) && name == text:
 			return name, ""
 		case schema.Index(name) < 0:
 			return text, unknownColumn(name, schema)
