@@ -65,7 +65,8 @@ func (q *sparkQuery) flatMapGroups(e *expr) error {
 	params := map[string]string{"horizon": strings.Join(spans, ", "), "kind": q.columns.names[2]}
 	delay := q.inputs[0].delay
 	if delay == sim.NoWatermark {
-		return fmt.Errorf("fmgws: event-time timeouts need a watermark")
+		q.refused = strategies.NoWatermarkGiven // not recorded: it is that of dropDuplicatesWithinWatermark
+		return nil
 	}
 	params["delay"] = stream.FormatDuration(delay)
 	if f.variant != "" {

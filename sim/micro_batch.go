@@ -231,8 +231,8 @@ func (c *BatchCtx) Emit(row *stream.Row) {
 	c.out = append(c.out, *row)
 }
 
-// Update lets a row of the batch through in place of old, which went out before: in update mode, where nothing takes the
-// old row back.
+// Update lets a row of the batch through in place of old, which went out before: in update mode, where nothing takes
+// the old row back.
 func (c *BatchCtx) Update(old stream.Tag, row *stream.Row) {
 	c.Emit(row)
 	c.out[len(c.out)-1].Kind = stream.UpdateAfter
