@@ -46,6 +46,7 @@ type sparkReplay struct {
 	query  *sparkQuery
 	engine *sim.BatchEngine
 	saved  *sim.BatchSnapshot // after the last batch that was committed
+	said   []string           // the rows that a user's function has returned in this batch
 	rows   *sparkRows
 	keys   [][]string // by row: how the state spells the values of the key that it had when it came
 	diffs  []Diff
@@ -98,6 +99,8 @@ func (r *sparkReplay) readConfig() error {
 		}
 		return partitionOf(key, r.spec.Partitions)
 	}
+	r.spec.CompareKeys, r.spec.NullKey = r.compareKeys, r.nullKey
+	r.spec.OnOutput = func(o sim.Output) { r.said = append(r.said, r.spellOutput(o)) }
 	return nil
 }
 
@@ -120,6 +123,9 @@ func (r *sparkReplay) step(i int) (bool, error) {
 	b := &r.c.Batches[i]
 	if refused, err := r.start(b); err != nil || refused != "" {
 		r.differ(i, "error", orNone(b.failure()), orNone(refused))
+		if err == nil {
+			r.compareError(i, b, r.query.refusal)
+		}
 		return true, err
 	}
 	if due := r.engine.NoDataBatchDue(); !b.Replay && due != b.NoData && !(due && r.backlog) {
@@ -133,12 +139,14 @@ func (r *sparkReplay) step(i int) (bool, error) {
 	if b.Replay {
 		attempt = 2
 	}
+	r.said = nil
 	progress := r.engine.RunBatch(r.at(i), rows, attempt)
 	failure := ""
 	if err := r.engine.Err(); err != nil {
 		failure = err.Error()
-		if q, ok := errors.AsType[*strategies.QueryError](err); ok {
-			failure = q.Condition
+		if q, ok := errors.AsType[*sim.QueryError](err); ok {
+			failure = q.Condition()
+			r.compareError(i, b, q)
 		}
 	}
 	r.differ(i, "error", orNone(b.failure()), orNone(failure))
@@ -175,7 +183,7 @@ func (r *sparkReplay) start(b *sparkBatch) (string, error) {
 	}
 	before := r.query
 	if run != r.run {
-		if r.query, err = r.c.query(r.c.Code[run]); err != nil {
+		if r.query, err = r.c.query(r.c.Code[run], r.rows); err != nil {
 			return "", err
 		}
 		if r.query.refused != "" {
@@ -248,6 +256,9 @@ func (r *sparkReplay) row(input int, recorded Fields) (stream.Row, bool, error) 
 			return row, false, fmt.Errorf("column %s: %w", column.Name, err)
 		}
 		values[i] = v
+		if name := r.query.inputs[input].event; name == "" && column.Name == r.query.time && !v.null {
+			row.Event = stream.Time(v.n)
+		}
 		if column.Name == r.query.inputs[input].event && !v.null {
 			row.Event, event = stream.Time(v.n), v
 		} else if column.Name == r.query.inputs[input].event {
@@ -270,6 +281,9 @@ func (r *sparkReplay) row(input int, recorded Fields) (stream.Row, bool, error) 
 		key = append(key, values[column].inState())
 	}
 	r.keys = append(r.keys, key)
+	if r.query.keyed != nil {
+		row.Key = strategies.HashColumns(r.rows.Record(row.Tag), r.query.keyed)
+	}
 	return row, true, nil
 }
 
@@ -296,13 +310,18 @@ func (r *sparkReplay) compare(i int, b *sparkBatch, p *sim.BatchProgress) {
 		for _, row := range *b.Emits {
 			want = append(want, canonicalFields(row))
 		}
-		r.differ(i, "emits", strings.Join(want, "\n"), strings.Join(r.emitted(), "\n"))
+		got := r.emitted()
+		if r.query.outputs != nil {
+			got, want = r.query.outputs.inAnyOrder(r.said), r.query.outputs.inAnyOrder(want)
+		}
+		r.differ(i, "emits", strings.Join(want, "\n"), strings.Join(got, "\n"))
 	}
 	s := &p.Stages[0]
 	number("state_rows", b.StateRows, s.RowsTotal)
 	number("updated", b.Updated, s.RowsUpdated)
 	number("removed", b.Removed, s.RowsRemoved)
 	number("dropped_by_watermark", b.DroppedByWatermark, s.DroppedByWatermark)
+	number("removed_by_ttl", b.RemovedByTTL, s.RowsRemoved)
 	number("dropped_duplicates", b.DroppedDuplicates, s.DroppedDuplicates)
 	if b.State != nil {
 		var want []string
@@ -342,6 +361,19 @@ func (r *sparkReplay) emitted() []string {
 func (r *sparkReplay) state() []string {
 	var out []string
 	stage := &r.query.stages[0]
+	if stage.stored != nil {
+		r.engine.Operators(func(_ int, op sim.BatchOperator) {
+			op.(sim.StoredState).Stored(func(s sim.Stored) {
+				fields := map[string]string{}
+				for i, value := range r.keys[s.Tag.Event()] {
+					fields[stage.keyNames[i]] = value
+				}
+				out = append(out, `{"key":`+spellFields(fields)+`,"value":`+stage.stored(s)+"}")
+			})
+		})
+		slices.Sort(out)
+		return out
+	}
 	r.engine.Tables(func(i int, t *sim.Table) {
 		if i != 0 {
 			return

@@ -51,6 +51,15 @@ func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 				return "stale_timer"
 			}
 			return "horizon"
+		case strategies.ByVersion:
+			// A version that is newer than all before it goes out again beside them, an older one only when the horizon of
+			// its key is over.
+			event := w.Schema().Event
+			newer := func(t stream.Tag) bool { return w.Order(t, event) >= w.Order(leak.Tag, event) }
+			if len(siblings(w, leak, newer)) == 0 {
+				return "unretracted"
+			}
+			return "horizon"
 		case strategies.ByHorizon, strategies.ByColumns:
 			if cause := distinguished(plan, w, leak, sameKey); cause != "" {
 				return cause

@@ -17,6 +17,9 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 	count := results.FormatCount
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if s.Failed != "" {
+		note("%s; a restart runs the same batch again, and fails again", s.Failed)
+	}
 	if n := s.Fates.LateFirst; n > 0 {
 		which := ""
 		if idle := s.LossesByCause["late_after_idle"]; idle > 0 {
@@ -44,7 +47,7 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 			"stores %s rows too many", strings.Join(s.Declared.Changelog, ", "), count(s.Undeclared),
 			count(s.InsertOnly.Extra))
 	}
-	if n := s.LeakedWithinTTL; n > 0 && s.Updates == 0 {
+	if n := s.LeakedWithinTTL; n > 0 && s.Updates == 0 && plan.Batch == nil {
 		note("%s copies came through though their key had been seen within the TTL: it counts from the first row, and copies "+
 			"do not extend it (the article says: from when the key was last seen)", count(n))
 	}

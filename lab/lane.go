@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 
 	"deduplab/results"
@@ -50,6 +51,7 @@ type lane struct {
 	openState func() (sim.Cold, error)
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
+	failed    string // how the query ended before its input did
 	err       error
 	// takesNull says that rows without event time are taken, as Spark does; failed is why the strategy's job ended, and the run did not.
 	takesNull bool
@@ -165,6 +167,7 @@ func (l *lane) handle(b *sim.Batch) error {
 	}
 	drive(l.task, b, l.push, l.mark)
 	l.drain()
+	l.noteFailure()
 	if l.ended {
 		l.finish()
 	}
@@ -269,8 +272,28 @@ func (l *lane) measureDisk(at stream.Time) {
 // check verifies the conservation of rows and the state backend.
 func (l *lane) check() {
 	l.drain()
-	if l.err = l.ledger.Check(); l.err == nil {
-		l.err = l.task.Err()
+	if l.err = l.ledger.Check(); l.err != nil {
+		return
+	}
+	if err := l.task.Err(); !isQueryError(err) {
+		l.err = err
+	}
+}
+
+// isQueryError reports whether an error ends a query as it would end it in production. It is a result, no fault of the
+// run.
+func isQueryError(err error) bool {
+	_, ok := errors.AsType[*sim.QueryError](err)
+	return ok
+}
+
+// noteFailure notes how a query has ended.
+func (l *lane) noteFailure() {
+	engine, ok := l.task.(*sim.BatchEngine)
+	if err := l.task.Err(); ok && l.failed == "" && isQueryError(err) {
+		batch := engine.Batch()
+		l.failed = fmt.Sprintf("the query fails in batch %d, after %s: "+
+			"%v", batch.ID, stream.FormatDuration(batch.At-l.from), err)
 	}
 }
 

@@ -104,7 +104,7 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan
 	l.ledger.Result(s)
 	s.Examples = l.ledger.Examples()
 	s.State = l.state()
-	s.LateDropped, s.LeakedWithinTTL = l.late, l.withinTTL
+	s.LateDropped, s.LeakedWithinTTL, s.Failed = l.late, l.withinTTL, l.failed
 	if l.batches != nil {
 		s.Spark = l.batches.result(l.series)
 	}

@@ -128,6 +128,17 @@ WithinWatermark holds a key for its horizon        | drop-duplicates-within-wate
 a row waits for its batch                          | drop-duplicates         | latency_ms.wait.p50 > 4000
                                                    | drop-duplicates         | latency_ms.wait.p99 <= 10000
 
+# spark-horizon: "when the built-in operator is not enough"
+
+one horizon for all holds every click for hours    | drop-duplicates-within-watermark | spark.numRowsTotal.end > 28000
+a horizon by kind is what it promises              | flat-map-groups-with-state | spark.numRowsTotal.peak < 6000, all: pass
+  but as printed one copy makes its key immortal   | flat-map-groups-with-state | spark.numRowsTotal.per_hour > 100
+set again, the timeout fails the query             | rearm                   | lost: fail, fates.pending > 20000
+set again and never before the watermark           | safe                    | all: pass, spark.numRowsTotal.per_hour < 50
+  it ends what the printed one keeps               | safe                    | spark.numRowsTotal.end < 1500
+and by processing time                             | transform-with-state    | all: pass, leaks_by_cause.ttl > 0
+  nothing is kept longer than the TTL              | refreshed               | all: pass, spark.numRowsTotal.end < 100
+
 # quiet-input-min: "one quiet input holds back eviction for all"
 
 the watermark stands still                         | drop-duplicates-within-watermark | spark.standstill.ms >= 2390000
@@ -294,7 +305,7 @@ func each(t *testing.T, w gen.Workload, f func(*stream.Row)) {
 
 // shippedNames are the scenarios that the lab ships.
 var shippedNames = []string{"orders", "orders-exact", "orders-log-append", "orders-last-price", "radio-frames",
-	"earthquakes", "flights", "spark-state", "quiet-input-min", "quiet-input-max", "key-change"}
+	"earthquakes", "flights", "spark-state", "spark-horizon", "quiet-input-min", "quiet-input-max", "key-change"}
 
 // shippedRuns run each shipped scenario once a test binary.
 var shippedRuns = func() map[string]func() (*results.Run, error) {

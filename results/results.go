@@ -139,6 +139,8 @@ type Strategy struct {
 	Declared Declared `json:"declared"`
 	// Refused is the planner's reason; such a strategy did not run and has no numbers.
 	Refused string `json:"refused,omitempty"`
+	// Failed is the error with which the query ended before its input did. Rows that came after it are pending.
+	Failed string `json:"failed,omitempty"`
 
 	RowsIn        int64            `json:"rows_in"`
 	Fates         Fates            `json:"fates"`

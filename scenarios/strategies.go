@@ -89,16 +89,23 @@ func Strategy(r *yml.Reader, n *yml.Node, schema stream.Schema, columnsKnown boo
 	return s, args, head
 }
 
-// param is the text of a parameter. A list of columns may be written as such.
+// param is the text of a parameter. A list of columns may be written as such, and spans by kind as a mapping.
 func param(r *yml.Reader, n *yml.Node) string {
-	if n.Kind != yml.List {
+	var parts []string
+	switch n.Kind {
+	case yml.List:
+		for _, entry := range r.Entries(n) {
+			r.Is(entry, yml.Scalar)
+			parts = append(parts, entry.Text)
+		}
+	case yml.Mapping:
+		for _, item := range n.Items {
+			r.Is(item, yml.Scalar)
+			parts = append(parts, item.Name+": "+item.Text)
+		}
+	default:
 		r.Is(n, yml.Scalar)
 		return n.Text
-	}
-	var parts []string
-	for _, entry := range r.Entries(n) {
-		r.Is(entry, yml.Scalar)
-		parts = append(parts, entry.Text)
 	}
 	return strings.Join(parts, ", ")
 }

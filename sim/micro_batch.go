@@ -32,12 +32,19 @@ type BatchSpec struct {
 	// Failures are moments. The first batch that ends at or after each of them fails after its rows have been written and
 	// before it is committed; it is then run again.
 	Failures []stream.Time
+	// CompareKeys orders the keys of two rows as Spark's sort does, by their columns; NullKey reports whether one of these
+	// columns is null. Both may be nil: see BatchCtx.SortByKey and BatchCtx.NullKey.
+	CompareKeys func(a, b *stream.Row) int
+	NullKey     func(*stream.Row) bool
 	// Restart stops the query and starts another one from its checkpoint; nil: it runs on.
 	Restart *BatchRestart
 	// NewTable makes a keyed state. Nil: in memory.
 	NewTable func() *Table
 	// OnBatch is told of each batch that has ended, and keeps nothing of what it is told; may be nil.
 	OnBatch func(*BatchProgress)
+	// OnOutput is told the rows that the user's function in a stage returns, where they are not simply the rows that it
+	// lets through; may be nil.
+	OnOutput func(Output)
 }
 
 // Trigger says when batches start.
@@ -91,8 +98,20 @@ type BatchStage struct {
 	Name string
 	// Shuffled says that rows reach it by key. It is stateful, and the operators of its partitions are separate.
 	Shuffled bool
-	New      func(*BatchCtx) BatchOperator
+	// NoData says when the stage asks for a batch without rows.
+	NoData NoData
+	New    func(*BatchCtx) BatchOperator
 }
+
+// NoData is when a stateful operator asks for a batch without rows: Spark's shouldRunAnotherBatch.
+type NoData uint8
+
+// The answers.
+const (
+	AfterWatermark NoData = iota // when the watermark has moved
+	EachTrigger                  // always, as transformWithState by processing time does: spark README, Time to live
+	NeverNoData                  // not even then, as an aggregate in complete mode
+)
 
 // BatchOperator is one stage of a micro-batch query: a pure step machine, like [Operator].
 type BatchOperator interface {
@@ -173,6 +192,7 @@ type BatchCtx struct {
 	out     []stream.Row
 	tables  []*Table
 	durable *any
+	byKey   byKey
 }
 
 // NewTable makes a keyed state. Call it when the operator is made.
@@ -211,6 +231,17 @@ func (c *BatchCtx) Emit(row *stream.Row) {
 	c.out = append(c.out, *row)
 }
 
+// Update lets a row of the batch through in place of old, which went out before: in update mode, where nothing takes
+// the old row back.
+func (c *BatchCtx) Update(old stream.Tag, row *stream.Row) {
+	c.Emit(row)
+	c.out[len(c.out)-1].Kind = stream.UpdateAfter
+	if c.engine.replaces == nil {
+		c.engine.replaces = map[stream.Tag]stream.Tag{}
+	}
+	c.engine.replaces[row.Tag] = old
+}
+
 // Drop does not let a row of the batch through.
 func (c *BatchCtx) Drop(row *stream.Row, to Disposition) {
 	switch to {
@@ -243,10 +274,10 @@ func (c *BatchCtx) Fail(err error) {
 // ledger they are held until then. It keeps watermarks and batches of its own, so that those of a [Task]
 // (SourceWatermark, Watermark, Checkpoint) are nothing but moments to it. Time never falls from call to call.
 type BatchEngine struct {
-	spec         BatchSpec
-	stages       []batchStage
-	hasWatermark bool
-	shuffled     bool // a stage is
+	spec                        BatchSpec
+	stages                      []batchStage
+	hasWatermark                bool
+	afterWatermark, eachTrigger bool // a stage asks for batches without rows
 
 	waiting []stream.Row // for the next batch, those of the running one first
 	next    stream.Time  // the next trigger
@@ -260,7 +291,8 @@ type BatchEngine struct {
 	largest []stream.Time // event time less delay, by input; 0 before the first row
 	// watermark is what the next batch runs with, late what it tests rows by.
 	watermark, late stream.Time
-	failures        []stream.Time // those to come
+	failures        []stream.Time             // those to come
+	replaces        map[stream.Tag]stream.Tag // what the updates of the batch take the place of
 
 	rows, dropped int64
 	lateBy        []int64 // by input
@@ -287,7 +319,10 @@ func NewBatchEngine(spec BatchSpec) *BatchEngine {
 		m.hasWatermark = m.hasWatermark || delay != NoWatermark
 	}
 	for i := range m.stages {
-		m.shuffled = m.shuffled || spec.Stages[i].Shuffled
+		if stage := spec.Stages[i]; stage.Shuffled && spec.NoDataBatches {
+			m.afterWatermark = m.afterWatermark || stage.NoData != NeverNoData
+			m.eachTrigger = m.eachTrigger || stage.NoData == EachTrigger
+		}
 	}
 	m.makeStages(make([]any, len(m.stages)))
 	return m
@@ -321,7 +356,9 @@ func (m *BatchEngine) Row(row *stream.Row) {
 	}
 	m.Clock(row.Arrival - 1)
 	m.rows++
-	m.waiting = append(m.waiting, *row)
+	if m.err == nil {
+		m.waiting = append(m.waiting, *row)
+	}
 	m.book(Change{Tag: row.Tag, At: row.Arrival, Op: OpHold, First: row.First}, row.Key)
 }
 
@@ -365,7 +402,7 @@ func (m *BatchEngine) trigger(at stream.Time) {
 	if limit := m.spec.Trigger.MaxRows; limit > 0 {
 		n = min(n, limit)
 	}
-	if n == 0 && !m.NoDataBatchDue() {
+	if n == 0 && !m.eachTrigger && !m.NoDataBatchDue() {
 		return
 	}
 	m.start(at, n)
@@ -405,7 +442,7 @@ func (m *BatchEngine) finish() {
 // NoDataBatchDue reports whether a batch without rows follows if no rows come: one does after exactly those batches
 // that moved the watermark. spark within-watermark/no-data-batches.
 func (m *BatchEngine) NoDataBatchDue() bool {
-	return m.spec.NoDataBatches && m.shuffled && m.watermark > m.late
+	return m.afterWatermark && m.watermark > m.late
 }
 
 // End ends the input: what waits is handled by batches at the triggers that follow, or at once by those of
@@ -444,13 +481,14 @@ func (m *BatchEngine) attempt(rows []stream.Row) *BatchProgress {
 	for i := range rows {
 		row := &rows[i]
 		if m.batch.Attempt > 1 { // what the attempt before has written is there already
-			m.book(Change{Tag: row.Tag, At: m.batch.End, Op: OpAgain, Kind: stream.Insert}, row.Key)
+			m.book(Change{Tag: row.Tag, At: m.batch.End, Op: OpAgain, Kind: row.Kind}, row.Key)
 			continue
 		}
 		w := WaitOf(row)
-		m.book(Change{Tag: row.Tag, At: m.batch.End, Since: w.Since, Lone: w.Lone, Op: OpRelease, Kind: stream.Insert},
-			row.Key)
+		m.book(Change{Tag: row.Tag, At: m.batch.End, Since: w.Since, Lone: w.Lone, Old: m.replaces[row.Tag],
+			Op: OpRelease, Kind: row.Kind}, row.Key)
 	}
+	clear(m.replaces)
 	return progress
 }
 
@@ -572,6 +610,7 @@ func (m *BatchEngine) Subtasks() []SubtaskState {
 			state.State.Entries += held.Entries
 			state.State.LiveKeys += held.LiveKeys
 			state.State.Bytes += held.Bytes
+			state.Timers.Event += held.Timers
 		}
 	}
 	return []SubtaskState{state}
@@ -585,6 +624,18 @@ func (m *BatchEngine) StageState(stage int) []State {
 		states[p] = op.State(&s.ctx[p])
 	}
 	return states
+}
+
+// Batch is the latest batch that was started.
+func (m *BatchEngine) Batch() MicroBatch { return m.batch }
+
+// Operators visits the operators of all stages, partition by partition.
+func (m *BatchEngine) Operators(f func(stage int, op BatchOperator)) {
+	for i := range m.stages {
+		for _, op := range m.stages[i].ops {
+			f(i, op)
+		}
+	}
 }
 
 // Tables visits the keyed state of all stages.

@@ -66,6 +66,8 @@ type State struct {
 	Cached, Buffered int
 	// LiveKeys counts distinct keys in unexpired state, cache or buffer.
 	LiveKeys int
+	// Timers counts the keys of a BatchOperator that have a timeout.
+	Timers int
 	// Bytes is the logical size: what the columns and bookkeeping of the state take by the lab's own count.
 	Bytes int64
 }

@@ -16,6 +16,8 @@ type BatchPlan struct {
 	// Delays are the watermark delays of the inputs, in the query's withWatermark: of the first one, and of all others.
 	// sim.NoWatermark stands for an input without.
 	Delays [2]stream.Time
+	// Refused is the error with which Spark refuses to run the query; nil where it runs it.
+	Refused *sim.QueryError
 	// Stages are the query's stateful operators in their order, then what foreachBatch does with the output.
 	Stages []Stage
 	// Restarted is the query that goes on from the checkpoint when the job is restarted; nil: the same.
@@ -40,6 +42,14 @@ type Stage struct {
 	Operator string
 	// Key are the columns of a stateful operator's key.
 	Key []stream.Column
+}
+
+// stateful plans a query with one stateful operator, by its name in the state metadata, that is grouped by the key.
+func (j Job) stateful(delays [2]stream.Time, operator string, make func(*sim.BatchCtx) sim.BatchOperator) *BatchPlan {
+	return &BatchPlan{Delays: delays, Stages: []Stage{{
+		BatchStage: sim.BatchStage{Name: operator, Shuffled: true, New: make},
+		Operator:   operator, Key: j.pick(j.Schema.Key),
+	}}}
 }
 
 // Spec fills in what a plan knows of a query.
@@ -92,15 +102,6 @@ func (p *BatchPlan) RestartRefused(before *BatchPlan) string {
 // NoWatermarkGiven is the condition with which Spark refuses dropDuplicatesWithinWatermark in a query without a
 // watermark: spark within-watermark/no-watermark.
 const NoWatermarkGiven = "_LEGACY_ERROR_TEMP_3102"
-
-// QueryError ends a micro-batch query.
-type QueryError struct {
-	Condition string // Spark's error condition
-	Message   string
-}
-
-// Error is the condition and the message.
-func (e *QueryError) Error() string { return "[" + e.Condition + "] " + e.Message }
 
 // watermarkDelay and its kin are the parameters of a query with withWatermark.
 var (

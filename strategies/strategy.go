@@ -152,6 +152,7 @@ const (
 	ByWindow                    // another window does not know the key
 	ByTimer                     // a timer has cleared the state
 	ByHorizon                   // the watermark has removed the key
+	ByVersion                   // a newer row goes out beside the older one
 	ByColumns                   // only rows that agree in Plan.Compared are copies
 )
 
@@ -208,6 +209,8 @@ const (
 	Column                            // the name of a column
 	Columns                           // the names of columns, or KeyColumns, AllColumns or SameColumns
 	OptionalDuration                  // a span, or None
+	OptionalColumn                    // the name of a column, or None
+	Spans                             // a span, or one by name, such as "payment: 7d, *: 1h"
 )
 
 // Values that stand for others.
@@ -216,11 +219,13 @@ const (
 	AllColumns = "all" // all columns
 	// SameColumns are those of before, where a query is restarted.
 	SameColumns = "same"
-	None        = "none" // no span
+	None        = "none" // no span, no column
 )
 
 // NamesColumns reports whether the parameter's value is checked against the columns of the workload.
-func (p Param) NamesColumns() bool { return p.Kind == Order || p.Kind == Column || p.Kind == Columns }
+func (p Param) NamesColumns() bool {
+	return p.Kind == Order || p.Kind == Column || p.Kind == Columns || p.Kind == OptionalColumn
+}
 
 // Args are the parameters of one strategy in a scenario, as written or by default.
 type Args struct {
@@ -246,6 +251,12 @@ func (a Args) Int(name string) int {
 	var n int
 	_, _ = fmt.Sscan(a.text[name], &n)
 	return n
+}
+
+// Spans returns a Spans parameter in the order in which it was written.
+func (a Args) Spans(name string) []Span {
+	spans, _ := parseSpans(a.text[name])
+	return spans
 }
 
 // Bool returns a Bool parameter.
@@ -343,6 +354,16 @@ func (a *Args) set(p Param, value string, schema stream.Schema) string {
 		if !slices.Contains(p.Values, value) {
 			return fmt.Sprintf("%q is not one of %s%s", value, strings.Join(p.Values, ", "),
 				stream.DidYouMean(value, p.Values))
+		}
+	case Spans:
+		spans, fault := parseSpans(value)
+		if fault != "" {
+			return fault
+		}
+		a.text[p.Name] = formatSpans(spans)
+	case OptionalColumn:
+		if value != None && schema.Index(value) < 0 {
+			return unknownColumn(value, schema)
 		}
 	case Column:
 		if schema.Index(value) < 0 {
