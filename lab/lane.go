@@ -47,7 +47,9 @@ type lane struct {
 	bytes    int64 // physical, at the end of the span
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
-	err       error
+	// onTimer is told of the timers of keys, if somebody watches.
+	onTimer func(sim.TimerEvent)
+	err     error
 }
 
 // newLane makes a lane. Measured asks for all there is to know of a run; a replay needs only its digests.
@@ -98,7 +100,7 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 	return sim.NewTask(sim.TaskSpec{
 		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
 		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
-		CheckpointInterval: job.Checkpoint.Interval,
+		CheckpointInterval: job.Checkpoint.Interval, OnTimer: l.onTimer,
 		NewTable: func(_ int, ttl stream.Time) *sim.Table {
 			spec := sim.TableSpec{TTL: ttl, Sample: sample, SpillAt: r.options.SpillAt}
 			if job.State == "pebble" && l.err == nil {

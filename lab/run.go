@@ -55,7 +55,8 @@ func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, e
 	if err := r.findDifferences(ctx); err != nil {
 		return nil, err
 	}
-	return r.result(), nil
+	out := r.result()
+	return out, r.tellExamples(ctx, out)
 }
 
 // newRun opens the workload and plans the strategies.

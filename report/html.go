@@ -27,13 +27,14 @@ var (
 	echartsGzip []byte
 )
 
-var pageParsed = template.Must(template.New("page").Funcs(template.FuncMap{
+var pageParsed = template.Must(template.Must(template.New("page").Funcs(template.FuncMap{
+	"swimlane": newSwimlane, "storyLead": storyLead, "inc": func(n int) int { return n + 1 },
 	"count": count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
 	"percent": percent, "ratio": ratio, "join": strings.Join,
 	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
 	"mark": mark, "spaced": spaced, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
-}).Parse(pageTemplate))
+}).Parse(storyTemplate)).Parse(pageTemplate))
 
 // HTML writes the run as one page that needs nothing else: style, script, charts and the numbers themselves, from which
 // a later comparison can read them back, are inside.
