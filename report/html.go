@@ -33,7 +33,7 @@ var pageParsed = template.Must(template.Must(template.New("page").Funcs(template
 	"percent": percent, "ratio": ratio, "join": strings.Join,
 	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
-	"mark": mark, "spaced": spaced, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
+	"mark": mark, "spaced": spaced, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled }, "partial": func() string { return partial },
 }).Parse(storyTemplate)).Parse(pageTemplate))
 
 // HTML writes the run as one page that needs nothing else: style, script, charts and the numbers themselves, from which
