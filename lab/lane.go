@@ -52,10 +52,13 @@ type lane struct {
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
 	failed    string // how the query ended before its input did
-	err       error
-	// takesNull says that rows without event time are taken, as Spark does; failed is why the strategy's job ended, and the run did not.
-	takesNull bool
-	failed    error
+	// takesNull says that rows without event time are taken, as Spark takes them; else the first one ends the job, and
+	// stands in noEventTime.
+	takesNull   bool
+	noEventTime error
+	// onTimer is told of the timers of keys, if somebody watches.
+	onTimer func(sim.TimerEvent)
+	err     error
 }
 
 // newLane makes a lane. Measured asks for all there is to know of a run; a replay needs only its digests.
@@ -110,8 +113,8 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 	return sim.NewTask(sim.TaskSpec{
 		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
 		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
-		CheckpointInterval: job.Checkpoint.Interval,
-		NewTable:           func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
+		CheckpointInterval: job.Checkpoint.Interval, OnTimer: l.onTimer,
+		NewTable: func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
 	})
 }
 
@@ -162,7 +165,7 @@ func (r *run) newBatchEngine(plan strategies.Plan, l *lane, sample stream.Time) 
 
 // handle drives a batch through the task.
 func (l *lane) handle(b *sim.Batch) error {
-	if l.err != nil || l.failed != nil {
+	if l.err != nil || l.noEventTime != nil {
 		return l.err
 	}
 	drive(l.task, b, l.push, l.mark)
@@ -178,12 +181,12 @@ func (l *lane) handle(b *sim.Batch) error {
 }
 
 func (l *lane) push(rows []stream.Row) {
-	if l.failed != nil {
+	if l.noEventTime != nil {
 		return
 	}
 	for i := range rows {
 		if rows[i].Event == stream.NullTime && !l.takesNull {
-			l.failed = sim.NoEventTime(&rows[i])
+			l.noEventTime = sim.NoEventTime(&rows[i])
 			rows = rows[:i]
 			break
 		}

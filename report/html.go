@@ -30,18 +30,20 @@ var (
 )
 
 var functions = template.FuncMap{
+	"swimlane": newSwimlane, "storyLead": storyLead, "inc": func(n int) int { return n + 1 },
 	"count": count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
 	"percent": percent, "ratio": ratio, "join": strings.Join,
 	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
 	"mark": mark, "spaced": spaced, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
+	"partial": func() string { return partial },
 }
 
 var pageParsed = parse(pageTemplate)
 
 // parse reads the template of a page, which may use the parts that all pages share.
 func parse(text string) *template.Template {
-	parts := template.Must(template.New("parts").Funcs(functions).Parse(partsTemplate))
+	parts := template.Must(template.New("parts").Funcs(functions).Parse(partsTemplate + storyTemplate))
 	return template.Must(parts.New("page").Parse(text))
 }
 

@@ -21,6 +21,9 @@ const (
 func Terminal(w io.Writer, run *results.Run) error {
 	var b strings.Builder
 	b.WriteString(headline(run) + "\n\n")
+	if run.Partial {
+		b.WriteString(wrap("", partial, lineWidth) + "\n")
+	}
 
 	order := run.Ranked()
 	notes := footnotes{numbers: map[string]int{}}
@@ -103,6 +106,10 @@ func skipped(w results.Workload) string {
 	}
 	return b.String()
 }
+
+// partial says what the numbers of an interrupted run are worth.
+const partial = "This run was interrupted: its numbers are those of the rows that had come by then, and replays that had " +
+	"not ended are missing."
 
 // headline is the run in one line.
 func headline(run *results.Run) string {

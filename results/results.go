@@ -172,6 +172,8 @@ type Strategy struct {
 	Determinism []Determinism `json:"determinism"`
 	Verdicts    []Verdict     `json:"verdicts"`
 	Examples    []Example     `json:"examples"`
+	// Stories are those of the example rows.
+	Stories []Story `json:"stories,omitempty"`
 	// Samples holds the values of the metrics that vary over Run.Seeds, by metric, in the order of the seeds.
 	Samples map[string][]float64 `json:"samples,omitempty"`
 	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the
@@ -371,7 +373,11 @@ const (
 
 // Example is one row that shows a fate.
 type Example struct {
-	Fate      string            `json:"fate"`
+	Fate string `json:"fate"`
+	// EventNumber is the logical event that the row stands for: lab trace --event tells its story.
+	EventNumber uint64 `json:"event"`
+	// Story is the one of Strategy.Stories that the row is part of, from 1; 0: none was told.
+	Story     int               `json:"story,omitempty"`
 	Cause     string            `json:"cause,omitempty"`
 	Origin    string            `json:"origin"`
 	AtMS      int64             `json:"at_ms"` // when its fate was sealed, ms from the start

@@ -59,6 +59,7 @@ type Ctx struct {
 	eventLive    int // registered event-time timers that were not deleted
 	service      int // processing-time timers of the operator itself
 	assigners    []assigner
+	onTimer      func(TimerEvent)
 
 	changes []Change
 	keys    []stream.Key // of changes, one each
@@ -219,6 +220,7 @@ func (c *Ctx) DropHeldLate(key stream.Key, tag stream.Tag, behind bool) {
 func (c *Ctx) EventTimer(at stream.Time, ref Ref) {
 	c.eventLive++
 	c.eventTimers.Add(at, ref)
+	c.tellTimer(at, true, false)
 }
 
 // ForgetEventTimer says that a timer registered before has no meaning any more. It still reaches the operator, which
@@ -226,7 +228,16 @@ func (c *Ctx) EventTimer(at stream.Time, ref Ref) {
 func (c *Ctx) ForgetEventTimer() { c.eventLive-- }
 
 // ProcTimer registers a processing-time timer for a key.
-func (c *Ctx) ProcTimer(at stream.Time, key stream.Key) { c.procTimers.Add(at, key) }
+func (c *Ctx) ProcTimer(at stream.Time, key stream.Key) {
+	c.procTimers.Add(at, key)
+	c.tellTimer(at, false, false)
+}
+
+func (c *Ctx) tellTimer(at stream.Time, eventTime, fires bool) {
+	if c.onTimer != nil {
+		c.onTimer(TimerEvent{At: at, EventTime: eventTime, Fires: fires, Now: c.now})
+	}
+}
 
 // ServiceKey is the key with which ProcTimer is called for a [Ctx.ServiceTimer]. No row has it.
 var ServiceKey = stream.Key{Hi: math.MaxUint64, Lo: math.MaxUint64}

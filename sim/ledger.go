@@ -224,12 +224,12 @@ func (l *Ledger) measure(c *Change) {
 		l.measureSettle(c, event)
 	}
 	if l.spec.CommitEvery > 0 && !l.draining {
-		l.commit.Add(commitAt(c.At, l.spec.CommitEvery) - c.At)
+		l.commit.Add(CommitAt(c.At, l.spec.CommitEvery) - c.At)
 	}
 }
 
-// commitAt is the first commit at or after t.
-func commitAt(t, every stream.Time) stream.Time {
+// CommitAt is the first commit at or after t.
+func CommitAt(t, every stream.Time) stream.Time {
 	if start := t.Floor(every); start != t {
 		return start + every
 	}

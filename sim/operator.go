@@ -88,3 +88,11 @@ const (
 	Held                   // waits in the operator
 	dispositions
 )
+
+var dispositionNames = [dispositions]string{
+	"emitted", "as a copy", "late", "replaced by a better row", "aside, as a copy", "diverted", "let through by no branch",
+	"a retraction", "held",
+}
+
+// String says in words what becomes of the row.
+func (d Disposition) String() string { return dispositionNames[d] }
