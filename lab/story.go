@@ -213,7 +213,10 @@ func (t *teller) handle(b *sim.Batch) error {
 		t.observeTimers()
 	}
 	t.push(b.Rows[row:])
-	return t.task.Err()
+	if err := t.task.Err(); !isQueryError(err) {
+		return err
+	}
+	return nil
 }
 
 func (t *teller) push(rows []stream.Row) {
@@ -300,7 +303,7 @@ func (t *teller) timer(e sim.TimerEvent) {
 // visibleAt is when a reader sees a change.
 func (t *teller) visibleAt(at stream.Time) stream.Time {
 	job := t.run.scenario.Job.Checkpoint
-	if job.Delivery != "exactly-once" || t.run.entries[t.strategy].plan.Batch != nil {
+	if job.Delivery != "exactly-once" || job.Interval == 0 || t.run.entries[t.strategy].plan.Batch != nil {
 		return at
 	}
 	return sim.CommitAt(at, job.Interval)
