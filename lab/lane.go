@@ -45,6 +45,7 @@ type lane struct {
 	firsts   int64
 	from     stream.Time
 	batches  *batches // of a micro-batch query that is measured
+	atEnd    bool     // it runs only when all rows have come
 	cold     []sim.Cold
 	bytes    int64 // physical, at the end of the span
 	// openState makes a cold store for what a micro-batch query keeps in memory; nil: the state is in memory.
@@ -153,6 +154,7 @@ func (r *run) newBatchEngine(plan strategies.Plan, l *lane, sample stream.Time) 
 		l.openState = r.options.OpenState
 	}
 	if l.measured {
+		l.atEnd = spark.Trigger.AvailableNow
 		l.batches = newBatches(plan.Batch, from, to, spark.Trigger.Every, spark.Policy)
 		spec.OnBatch = l.batches.add
 	}
@@ -243,6 +245,9 @@ func (l *lane) mark(m sim.Mark) {
 			l.measureDisk(m.At)
 		}
 	case sim.EndOfInput:
+		if l.atEnd {
+			l.sample(m.At)
+		}
 		l.check()
 		l.ended = true
 	}
