@@ -45,8 +45,11 @@ type lane struct {
 	firsts   int64
 	from     stream.Time
 	batches  *batches // of a micro-batch query that is measured
+	atEnd    bool     // it runs only when all rows have come
 	cold     []sim.Cold
 	bytes    int64 // physical, at the end of the span
+	// openState makes a cold store for what a micro-batch query keeps in memory; nil: the state is in memory.
+	openState func() (sim.Cold, error)
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
 	failed    string // how the query ended before its input did
@@ -140,7 +143,11 @@ func (r *run) newBatchEngine(plan strategies.Plan, l *lane, sample stream.Time) 
 	if spark.Inputs > 1 {
 		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % spark.Inputs }
 	}
+	if r.scenario.Job.State == "pebble" {
+		l.openState = r.options.OpenState
+	}
 	if l.measured {
+		l.atEnd = spark.Trigger.AvailableNow
 		l.batches = newBatches(plan.Batch, from, to, spark.Trigger.Every, spark.Policy)
 		spec.OnBatch = l.batches.add
 	}
@@ -223,6 +230,9 @@ func (l *lane) mark(m sim.Mark) {
 			l.measureDisk(m.At)
 		}
 	case sim.EndOfInput:
+		if l.atEnd {
+			l.sample(m.At)
+		}
 		l.check()
 		l.ended = true
 	}
@@ -233,7 +243,16 @@ func (l *lane) measureDisk(at stream.Time) {
 	if len(l.cold) == 0 {
 		return
 	}
-	l.task.Tables(func(_ int, t *sim.Table) { t.Flush(at) })
+	l.task.Tables(func(_ int, t *sim.Table) {
+		t.Flush(at)
+		if l.openState != nil && l.err == nil { // a deadline holds its entry in memory, where no RocksDB would keep it
+			var c sim.Cold
+			if c, l.err = l.openState(); l.err == nil {
+				l.cold = append(l.cold, c)
+				l.err = t.SpillPinned(c)
+			}
+		}
+	})
 	for _, c := range l.cold {
 		bytes, err := c.Bytes()
 		l.bytes += bytes
