@@ -101,15 +101,6 @@ func (a Args) horizon(schema stream.Schema) horizon {
 	return h
 }
 
-// longest is the longest horizon of a kind.
-func (h horizon) longest() stream.Time {
-	longest := h.any
-	for _, span := range h.kinds {
-		longest = max(longest, span)
-	}
-	return longest
-}
-
 // of returns the horizon by row.
 func (h horizon) of(records stream.Records) func(*stream.Row) stream.Time {
 	if h.column < 0 || len(h.kinds) == 0 {
