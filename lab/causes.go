@@ -15,6 +15,9 @@ func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 		return func(sim.LeakedRow) string { return "no_dedup" }
 	}
 	return func(leak sim.LeakedRow) string {
+		if leak.Again && plan.Batch != nil {
+			return "restart"
+		}
 		if leak.Update && (plan.ToChangelog || !plan.Changelog.Has(stream.UpdateBefore)) {
 			return "unretracted" // a +U whose -U was not sent leaves the row before it in the result
 		}
@@ -47,6 +50,8 @@ func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 			if seenWithin(w, leak, plan.Timer) {
 				return "stale_timer"
 			}
+			return "horizon"
+		case strategies.ByHorizon:
 			return "horizon"
 		}
 		switch {

@@ -66,7 +66,7 @@ type watchLane struct {
 	strategy, bucket int
 
 	lane    *lane
-	task    *sim.Task
+	task    task
 	prepare func(*stream.Row)
 	all     bool // other keys matter too
 	seen    *watched

@@ -9,12 +9,31 @@ import (
 	"deduplab/stream"
 )
 
+// task runs a strategy: a record at a time ([sim.Task]) or in micro-batches ([sim.BatchEngine]).
+type task interface {
+	// Row takes a row as it arrives.
+	Row(*stream.Row)
+	// SourceWatermark, Watermark and Checkpoint tell what the feed does beside rows, Clock that time has passed, and End
+	// that there are no more rows.
+	SourceWatermark(reader int, w, now stream.Time)
+	Watermark(w, now stream.Time)
+	Checkpoint(now stream.Time)
+	Clock(now stream.Time)
+	End(now stream.Time)
+	// Drain hands over the changes since the last call.
+	Drain(func(c *sim.Change, key stream.Key, parts []stream.Tag))
+	// Subtasks and Tables tell what the strategy holds, Err what ended it.
+	Subtasks() []sim.SubtaskState
+	Tables(func(int, *sim.Table))
+	Err() error
+}
+
 // lane is one strategy in one pass: its task and its ledger.
 type lane struct {
 	id       string
 	measured bool
 	ended    bool
-	task     *sim.Task
+	task     task
 	ledger   *sim.Ledger // of a replay, until its end
 	digest   sim.Digest
 	series   []results.StateSample
@@ -35,10 +54,12 @@ type lane struct {
 func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error) {
 	job, plan := r.scenario.Job, e.plan
 	from, _ := r.workload.Span()
-	l := &lane{id: e.ID, from: from, peaks: make([]int64, job.Parallelism), rows: make([]int64, job.Parallelism)}
+	l := &lane{id: e.ID, from: from}
 	l.task, l.measured = r.newTask(e, l, sample), measured
+	subtasks := len(l.task.Subtasks())
+	l.peaks, l.rows = make([]int64, subtasks), make([]int64, subtasks)
 	commit := job.Checkpoint.Interval
-	if job.Checkpoint.Delivery != "exactly-once" {
+	if job.Checkpoint.Delivery != "exactly-once" || plan.Batch != nil { // a batch is visible when it has ended
 		commit = 0
 	}
 	ledger := sim.LedgerSpec{
@@ -65,8 +86,11 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 }
 
 // newTask makes the task of a lane.
-func (r *run) newTask(e entry, l *lane, sample stream.Time) *sim.Task {
+func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 	job, plan := r.scenario.Job, e.plan
+	if plan.Batch != nil {
+		return r.newBatchEngine(plan)
+	}
 	declared := plan.Changelog
 	if plan.ToChangelog {
 		declared = plan.Input
@@ -84,6 +108,23 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) *sim.Task {
 			return sim.NewTable(spec)
 		},
 	})
+}
+
+// newBatchEngine makes the engine of a micro-batch query.
+func (r *run) newBatchEngine(plan strategies.Plan) *sim.BatchEngine {
+	spark := r.scenario.Job.Spark
+	from, _ := r.workload.Span()
+	spec := sim.BatchSpec{
+		Records: r.workload, Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
+		NoDataBatches: spark.NoDataBatches,
+	}
+	for _, at := range spark.Failures {
+		spec.Failures = append(spec.Failures, from+at)
+	}
+	if spark.Inputs > 1 {
+		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % spark.Inputs }
+	}
+	return sim.NewBatchEngine(plan.Batch.Spec(spec, spark.Inputs))
 }
 
 // handle drives a batch through the task.
@@ -117,7 +158,7 @@ func (l *lane) drain() { l.task.Drain(l.ledger.Book) }
 
 // drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more than
 // the task, then is called.
-func drive(task *sim.Task, b *sim.Batch, push func([]stream.Row), then func(sim.Mark)) {
+func drive(task task, b *sim.Batch, push func([]stream.Row), then func(sim.Mark)) {
 	row := 0
 	for _, m := range b.Marks {
 		push(b.Rows[row:m.Before])
@@ -130,8 +171,11 @@ func drive(task *sim.Task, b *sim.Batch, push func([]stream.Row), then func(sim.
 		case sim.Checkpoint:
 			task.Checkpoint(m.At)
 			then(m)
-		case sim.Sample, sim.EndOfSpan, sim.EndOfInput:
+		case sim.Sample, sim.EndOfSpan:
 			task.Clock(m.At)
+			then(m)
+		case sim.EndOfInput:
+			task.End(m.At)
 			then(m)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"deduplab/gen"
+	"deduplab/sim"
 	"deduplab/strategies"
 	"deduplab/stream"
 )
@@ -184,6 +185,33 @@ func (p *printer) job(j Job) {
 		fmt.Fprintln(p, "  # catch_up_rate: 100 times the stream's mean, the default")
 	}
 	p.orDefault(1, "skew", j.Skew == d.Skew, j.Skew)
+	p.spark(j.Spark, d.Spark)
+}
+
+func (p *printer) spark(s, d Spark) {
+	p.open(1, "spark")
+	p.orDefault(2, "trigger", s.Trigger.Every == d.Trigger.Every && !s.Trigger.AvailableNow, formatTrigger(s.Trigger))
+	p.orDefault(2, "max_rows_per_trigger", s.Trigger.MaxRows == 0, s.Trigger.MaxRows)
+	p.orDefault(2, "no_data_batches", s.NoDataBatches == d.NoDataBatches, s.NoDataBatches)
+	p.orDefault(2, "watermark_policy", s.Policy == d.Policy, policies[s.Policy])
+	p.orDefault(2, "inputs", s.Inputs == d.Inputs, s.Inputs)
+	p.open(2, "cost")
+	p.orDefault(3, "batch", s.Cost.Batch == 0, dur(s.Cost.Batch))
+	p.orDefault(3, "rows_per_second", s.Cost.RowsPerSecond == 0, s.Cost.RowsPerSecond)
+	if len(s.Failures) > 0 {
+		failures := make([]string, len(s.Failures))
+		for i, at := range s.Failures {
+			failures[i] = dur(at)
+		}
+		p.field(2, "failures", names(failures))
+	}
+}
+
+func formatTrigger(t sim.Trigger) string {
+	if t.AvailableNow {
+		return availableNow
+	}
+	return dur(t.Every)
 }
 
 func (p *printer) entry(e Entry) {

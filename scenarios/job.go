@@ -3,8 +3,10 @@ package scenarios
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
+	"deduplab/sim"
 	"deduplab/strategies"
 	"deduplab/stream"
 	"deduplab/yml"
@@ -21,6 +23,7 @@ func defaultJob() Job {
 		Sink:        strategies.Retract,
 		State:       "memory",
 		Skew:        10_000,
+		Spark:       Spark{Trigger: sim.Trigger{Every: 10_000}, NoDataBatches: true, Inputs: 1},
 	}
 }
 
@@ -56,9 +59,59 @@ func (l *loader) job(n *yml.Node) {
 				yml.Must("size", yml.Bare(l.Reader, &j.MiniBatch.Size, yml.Whole(1, math.MaxInt32))),
 			)
 		}),
+		yml.May("spark", l.spark),
 		yml.May("catch_up_rate", yml.Value(l.Reader, &j.CatchUpRate, rate)),
 		yml.May("skew", yml.Bare(l.Reader, &j.Skew, yml.Whole(1, math.MaxInt32))),
 	)
+}
+
+// availableNow is the trigger that runs once over all that has arrived.
+const availableNow = "available-now"
+
+func (l *loader) spark(n *yml.Node) {
+	s := &l.scenario.Job.Spark
+	l.Object(n,
+		yml.May("trigger", yml.Value(l.Reader, &s.Trigger, trigger)),
+		yml.May("max_rows_per_trigger", yml.Bare(l.Reader, &s.Trigger.MaxRows, yml.Whole(0, math.MaxInt32))),
+		yml.May("no_data_batches", yml.Bare(l.Reader, &s.NoDataBatches, yml.Boolean)),
+		yml.May("watermark_policy", yml.Value(l.Reader, &s.Policy, policy)),
+		yml.May("inputs", yml.Bare(l.Reader, &s.Inputs, yml.Whole(1, 1024))),
+		yml.May("cost", func(n *yml.Node) {
+			l.Object(n,
+				yml.May("batch", yml.Value(l.Reader, &s.Cost.Batch, span)),
+				yml.May("rows_per_second", yml.Bare(l.Reader, &s.Cost.RowsPerSecond, integer)),
+			)
+		}),
+		yml.May("failures", yml.Values(l.Reader, &s.Failures, span)),
+	)
+	if s.Trigger.Every == 0 && !s.Trigger.AvailableNow && s.Cost.Batch == 0 && !l.Faulty(n) {
+		l.Add(n.Get("trigger").At, "a trigger of 0s starts a batch when the one before has ended: say how long one takes with "+
+			"cost.batch")
+	}
+	if s.Cost.RowsPerSecond < 0 {
+		l.Add(n.Get("cost").Get("rows_per_second").At, "rows_per_second must be at least 0; 0: rows cost nothing")
+	}
+	slices.Sort(s.Failures)
+}
+
+// trigger reads an interval or available-now. It leaves the limit of rows, which stands beside it, to its own field.
+func trigger(s string) (sim.Trigger, error) {
+	if s == availableNow {
+		return sim.Trigger{AvailableNow: true}, nil
+	}
+	every, err := span(s)
+	if err != nil {
+		return sim.Trigger{}, fmt.Errorf("%w; or write %s", err, availableNow)
+	}
+	return sim.Trigger{Every: every}, nil
+}
+
+// policies are the names of the watermark policies.
+var policies = []string{sim.MinWatermark: "min", sim.MaxWatermark: "max"}
+
+func policy(s string) (sim.WatermarkPolicy, error) {
+	name, err := yml.OneOf(policies...)(s)
+	return sim.WatermarkPolicy(slices.Index(policies, name)), err
 }
 
 // keyGroups is Flink's default maximum parallelism: keys are spread over so many groups, and groups over subtasks.

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 
 	"deduplab/gen"
+	"deduplab/sim"
 	"deduplab/strategies"
 	"deduplab/stream"
 	"deduplab/yml"
@@ -65,6 +66,22 @@ type Job struct {
 	// stream's mean.
 	CatchUpRate float64
 	Skew        int // rows by which an interleaving replay lets one partition lead
+	Spark       Spark
+}
+
+// Spark is what the micro-batch queries of a job run in. Defaults are Spark's own, but for the trigger: Spark's starts a
+// batch as soon as the one before has ended, and how many there are depends on how long they take.
+type Spark struct {
+	Trigger sim.Trigger
+	Cost    sim.BatchCost
+	// NoDataBatches is spark.sql.streaming.noDataMicroBatches.enabled.
+	NoDataBatches bool
+	// Policy is spark.sql.streaming.multipleWatermarkPolicy.
+	Policy sim.WatermarkPolicy
+	// Inputs is the number of sources that the query is a union of: partition p belongs to input p mod Inputs.
+	Inputs int
+	// Failures are moments from the start: the batch that ends then fails after the write, and is run again.
+	Failures []stream.Time
 }
 
 // Watermark says how watermarks are made.

@@ -33,6 +33,7 @@ type LeakedRow struct {
 	Tag    stream.Tag
 	At     stream.Time
 	Update bool // it came as +U
+	Again  bool // the row itself stands in the result: a batch that was run again has written it twice
 }
 
 // Ledger knows the truth. It is told every change of one strategy's run and keeps one byte an event, from which the
@@ -367,7 +368,8 @@ func (l *Ledger) leak(c *Change) {
 	l.leaked++
 	cause := Unexplained
 	if l.spec.Cause != nil {
-		cause = l.spec.Cause(LeakedRow{c.Tag, c.At, c.Kind == stream.UpdateAfter})
+		cause = l.spec.Cause(LeakedRow{c.Tag, c.At, c.Kind == stream.UpdateAfter,
+			c.Op == OpAgain && c.Kind == stream.Insert})
 	}
 	l.leaks[cause]++
 	if l.spec.Retracts {

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"deduplab/stream"
 )
 
@@ -9,9 +11,15 @@ type BatchSpec struct {
 	Records stream.Records
 	// Stages make the query's operators, the first one nearest to the source. What one lets through is what the next one
 	// is given in the same batch; what the last one lets through is in the result.
-	Stages []func(*BatchCtx) BatchOperator
-	// Trigger is the interval of the processing-time trigger: a batch starts at each multiple of it.
-	Trigger stream.Time
+	Stages []BatchStage
+	// Partitions is spark.sql.shuffle.partitions; 0: one. A shuffled stage has an operator for each, and its output comes
+	// partition by partition: spark drop-duplicates/many-keys-two-partitions.
+	Partitions int
+	// PartitionOf tells the partition of a row in front of a shuffled stage. Nil: all rows are in the first one.
+	PartitionOf func(stage int, row *stream.Row) int
+	Trigger     Trigger
+	// Cost is how long a batch takes. Its rows come out at its end.
+	Cost BatchCost
 	// Inputs holds the watermark delay of each input, NoWatermark where it has none; at least one input.
 	Inputs []stream.Time
 	// InputOf tells the input that a row belongs to. Nil: there is one.
@@ -19,10 +27,39 @@ type BatchSpec struct {
 	// Policy makes one watermark of those of several inputs: spark.sql.streaming.multipleWatermarkPolicy.
 	Policy WatermarkPolicy
 	// NoDataBatches is spark.sql.streaming.noDataMicroBatches.enabled: a batch without rows follows one that moved the
-	// watermark, if no rows have come.
+	// watermark, if no rows have come by the next trigger and a stage is shuffled.
 	NoDataBatches bool
+	// Failures are moments. The first batch that ends at or after each of them fails after its rows have been written and
+	// before it is committed; it is then run again.
+	Failures []stream.Time
 	// OnBatch is told of each batch that has ended; may be nil.
 	OnBatch func(*BatchProgress)
+}
+
+// Trigger says when batches start.
+type Trigger struct {
+	// Every is the interval of Trigger.ProcessingTime: a batch starts at each multiple of it if there is something to do,
+	// and at once when the one before has taken longer than that. 0 starts one as soon as there is something to do.
+	Every stream.Time
+	// AvailableNow is Trigger.AvailableNow: the query starts when all rows have arrived, and runs batch after batch until
+	// nothing is left. Every is ignored.
+	AvailableNow bool
+	// MaxRows is the greatest number of rows of a batch, 0 for no limit: those that have waited longest are taken.
+	MaxRows int
+}
+
+// BatchCost is how long a batch takes.
+type BatchCost struct {
+	Batch         stream.Time // for whatever it holds
+	RowsPerSecond int64       // 0: rows cost nothing
+}
+
+// of is the time that a batch of so many rows takes.
+func (c BatchCost) of(rows int) stream.Time {
+	if c.RowsPerSecond == 0 {
+		return c.Batch
+	}
+	return c.Batch + stream.Time(int64(rows)*1000/c.RowsPerSecond)
 }
 
 // NoWatermark is the delay of an input without withWatermark.
@@ -37,11 +74,26 @@ const (
 	MaxWatermark                        // the largest: rows of the slower input are late
 )
 
+// BatchStage is one operator of a micro-batch query, or what foreachBatch does with the output.
+type BatchStage struct {
+	Name string
+	// Shuffled says that rows reach it by key. It is stateful, and the operators of its partitions are separate.
+	Shuffled bool
+	New      func(*BatchCtx) BatchOperator
+}
+
 // BatchOperator is one stage of a micro-batch query: a pure step machine, like [Operator].
 type BatchOperator interface {
-	// Batch handles the rows of one batch, in order: each must be given one disposition, by Emit or Drop. Rows come
-	// first, eviction and timeouts after. It is called for batches without rows as well.
+	// Batch handles the rows of one batch, in order, and keeps nothing of the slice: each row must be given one
+	// disposition, by Emit or Drop. Rows come first, eviction and timeouts after. It is called for batches without rows
+	// as well.
 	Batch(c *BatchCtx, rows []stream.Row)
+	// Snapshot returns what a checkpoint stores of the stage beside its tables, nil for nothing. It shares nothing with
+	// the operator.
+	Snapshot(c *BatchCtx) any
+	// Restore is called once, before anything else, in a new operator whose tables are those of a checkpoint, with what
+	// Snapshot returned.
+	Restore(c *BatchCtx, snapshot any)
 	// State tells what the stage holds.
 	State(c *BatchCtx) State
 }
@@ -52,24 +104,31 @@ type MicroBatch struct {
 	NoData bool
 	// At is the batch's timestamp: the processing time at which its trigger fired.
 	At stream.Time
-	// Watermark is what the batch evicts by and fires timeouts by: spark README, watermark of the batches before.
+	// End is when the batch ends, and its rows come out.
+	End stream.Time
+	// Watermark is what the batch evicts by and fires timeouts by, that of the batches before: spark
+	// watermark-order/same-batch.
 	Watermark stream.Time
 	// Late is what the batch tests rows by, the watermark of the batch before: spark within-watermark/lag.
 	Late stream.Time
-	// Attempt is 1, and more when the batch is run again after a failure, with the same ID, rows and watermarks.
+	// Attempt is 1, and more when the batch is run again after a failure, with the same ID, rows and watermarks: spark
+	// batch-replay/within-watermark.
 	Attempt int
 }
 
-// BatchProgress is what the engine reports of a stage's batch, named as Spark's StateOperatorProgress.
+// BatchProgress is what the engine reports of a batch, named as Spark's StreamingQueryProgress.
 type BatchProgress struct {
 	MicroBatch
+	// HasWatermark says that an input has a watermark. Else the watermarks are 0 and mean nothing.
+	HasWatermark   bool
 	WatermarkAfter stream.Time
 	InputRows      int
 	Stages         []StageProgress
 }
 
-// StageProgress is what one stage did in a batch.
+// StageProgress is what one stage did in a batch, named as Spark's StateOperatorProgress.
 type StageProgress struct {
+	Name               string
 	RowsIn, RowsOut    int64
 	RowsTotal          int64 // numRowsTotal
 	RowsUpdated        int64 // numRowsUpdated
@@ -78,30 +137,52 @@ type StageProgress struct {
 	DroppedDuplicates  int64 // numDroppedDuplicateRows
 }
 
-// BatchCtx is a stage's view of the world. There is one for each stage.
+func (p *StageProgress) add(other *StageProgress) {
+	p.RowsIn += other.RowsIn
+	p.RowsOut += other.RowsOut
+	p.RowsTotal += other.RowsTotal
+	p.RowsUpdated += other.RowsUpdated
+	p.RowsRemoved += other.RowsRemoved
+	p.DroppedByWatermark += other.DroppedByWatermark
+	p.DroppedDuplicates += other.DroppedDuplicates
+}
+
+// BatchCtx is an operator's view of the world. There is one for each partition of each stage.
 type BatchCtx struct {
 	Records stream.Records
 	Batch   MicroBatch
-	// Progress is what the stage has done in this batch so far. Stages count RowsUpdated and RowsRemoved themselves.
+	// Progress is what the operator has done in this batch so far. It counts RowsUpdated and RowsRemoved itself.
 	Progress StageProgress
 
-	engine *BatchEngine
-	stage  int
-	out    []stream.Row
-	tables []*Table
+	engine  *BatchEngine
+	out     []stream.Row
+	tables  []*Table
+	durable *any
 }
 
-// NewTable makes a keyed state. Call it when the stage is made.
+// NewTable makes a keyed state. Call it when the operator is made.
 func (c *BatchCtx) NewTable() *Table {
 	t := NewTable(TableSpec{})
 	c.tables = append(c.tables, t)
 	return t
 }
 
-// IsLate reports whether the late-row filter drops a row: its event time is not after Batch.Late. A row without event
-// time is never late: spark drop-duplicates-watermark/null-ts.
-func (c *BatchCtx) IsLate(row *stream.Row) bool {
-	return c.engine.hasWatermark && row.Event != stream.NullTime && row.Event <= c.Batch.Late
+// Durable returns what make made when the operator was first made: a table that the query writes to, which a failure of
+// the query and a restart from its checkpoint leave as it is.
+func (c *BatchCtx) Durable(make func() any) any {
+	if *c.durable == nil {
+		*c.durable = make()
+	}
+	return *c.durable
+}
+
+// Delay is the watermark delay of the query's first input, NoWatermark without one: spark two-inputs/delay-of-left.
+func (c *BatchCtx) Delay() stream.Time { return c.engine.spec.Inputs[0] }
+
+// IsLate reports whether the late-row filter drops a row of an event time: one that is not after Batch.Late. A row
+// without event time is never late: spark drop-duplicates-watermark/null-ts.
+func (c *BatchCtx) IsLate(event stream.Time) bool {
+	return c.engine.hasWatermark && event <= c.Batch.Late && event != stream.NullTime
 }
 
 // Emit lets a row of the batch through to the next stage, or into the result.
@@ -119,114 +200,304 @@ func (c *BatchCtx) Drop(row *stream.Row, to Disposition) {
 		c.Progress.DroppedDuplicates++
 	}
 	if c.Batch.Attempt == 1 {
-		c.engine.book(Change{Tag: row.Tag, At: c.Batch.At, Op: OpDropHeld, To: to, Behind: row.Behind}, row.Key)
+		c.engine.book(Change{Tag: row.Tag, At: c.Batch.End, Op: OpDropHeld, To: to, Behind: row.Behind}, row.Key)
 	}
 }
 
 // Again sends a change about a row that came before, past the stages that follow: see Ctx.Again.
 func (c *BatchCtx) Again(k stream.Kind, key stream.Key, tag stream.Tag) {
-	c.engine.book(Change{Tag: tag, At: c.Batch.At, Op: OpAgain, Kind: k}, key)
+	c.engine.book(Change{Tag: tag, At: c.Batch.End, Op: OpAgain, Kind: k}, key)
+}
+
+// Fail ends the query with an error: of several the first one counts. What the operator does after it has no meaning.
+func (c *BatchCtx) Fail(err error) {
+	if c.engine.err == nil {
+		c.engine.err = err
+	}
 }
 
 // BatchEngine runs a query as Spark Structured Streaming's micro-batch engine does. Rows wait for their batch: to the
-// ledger they are held until then. Time never falls from call to call.
+// ledger they are held until then. It keeps watermarks and batches of its own, so that those of a [Task] (SourceWatermark,
+// Watermark, Checkpoint) are nothing but moments to it. Time never falls from call to call.
 type BatchEngine struct {
 	spec         BatchSpec
 	stages       []batchStage
 	hasWatermark bool
+	shuffled     bool // a stage is
 
-	waiting []stream.Row  // for the next batch
-	next    stream.Time   // the next trigger
+	waiting []stream.Row // for the next batch, those of the running one first
+	next    stream.Time  // the next trigger
+	started bool
+	// running says that a batch has taken its rows, the first taken of those that wait.
+	running bool
+	batch   MicroBatch
+	taken   int
+
 	batches int64         // the id of the next batch
-	largest []stream.Time // event time, by input; 0 before the first row
+	largest []stream.Time // event time less delay, by input; 0 before the first row
 	// watermark is what the next batch runs with, late what it tests rows by.
 	watermark, late stream.Time
+	failures        []stream.Time // those to come
 
-	now     stream.Time
-	changes []Change
-	keys    []stream.Key
-	err     error
+	rows, dropped int64
+	changes       []Change
+	keys          []stream.Key
+	err           error
 }
 
+// batchStage is a stage with an operator for each partition.
 type batchStage struct {
-	ctx BatchCtx
-	op  BatchOperator
+	ctx     []BatchCtx
+	ops     []BatchOperator
+	in      [][]stream.Row // by partition, where there are several
+	out     []stream.Row   // of all partitions, where there are several
+	durable any
 }
 
 // NewBatchEngine makes an engine.
 func NewBatchEngine(spec BatchSpec) *BatchEngine {
-	m := &BatchEngine{spec: spec, stages: make([]batchStage, len(spec.Stages)), largest: make([]stream.Time, len(spec.Inputs))}
+	spec.Partitions = max(spec.Partitions, 1)
+	m := &BatchEngine{spec: spec, stages: make([]batchStage, len(spec.Stages)),
+		largest: make([]stream.Time, len(spec.Inputs)), failures: spec.Failures}
 	for _, delay := range spec.Inputs {
 		m.hasWatermark = m.hasWatermark || delay != NoWatermark
 	}
-	for i, make := range spec.Stages {
-		s := &m.stages[i]
-		s.ctx = BatchCtx{Records: spec.Records, engine: m, stage: i}
-		s.op = make(&s.ctx)
+	for i := range m.stages {
+		m.shuffled = m.shuffled || spec.Stages[i].Shuffled
 	}
+	m.makeStages(make([]any, len(m.stages)))
 	return m
+}
+
+// makeStages makes all operators anew, around what is durable of each stage.
+func (m *BatchEngine) makeStages(durable []any) {
+	for i := range m.stages {
+		s, spec := &m.stages[i], m.spec.Stages[i]
+		n := 1
+		if spec.Shuffled {
+			n = m.spec.Partitions
+		}
+		*s = batchStage{ctx: make([]BatchCtx, n), ops: make([]BatchOperator, n), in: make([][]stream.Row, n),
+			durable: durable[i]}
+		for p := range s.ctx {
+			s.ctx[p] = BatchCtx{Records: m.spec.Records, engine: m, durable: &s.durable}
+			s.ops[p] = spec.New(&s.ctx[p])
+		}
+	}
 }
 
 // Row takes a row that has arrived. It is handled by the first batch that starts at or after its arrival.
 func (m *BatchEngine) Row(row *stream.Row) {
+	if !m.started {
+		m.started = true
+		m.next = row.Arrival
+		if every := m.spec.Trigger.Every; every > 0 {
+			m.next = nextMultiple(row.Arrival-1, every)
+		}
+	}
 	m.Clock(row.Arrival - 1)
+	m.rows++
 	m.waiting = append(m.waiting, *row)
 	m.book(Change{Tag: row.Tag, At: row.Arrival, Op: OpHold, First: row.First}, row.Key)
 }
 
-// Clock moves processing time: the triggers up to now fire.
+// Clock moves processing time: the triggers up to now fire, and batches that end by then come out.
 func (m *BatchEngine) Clock(now stream.Time) {
-	for m.next <= now {
-		// TODO: the trigger
-		m.next += m.spec.Trigger
+	for m.started && m.err == nil && !m.spec.Trigger.AvailableNow && m.step(now) {
 	}
-	m.now = max(m.now, now)
 }
 
-// Run runs one batch over rows, or one without data, at a moment of processing time.
-func (m *BatchEngine) Run(at stream.Time, rows []stream.Row, noData bool) *BatchProgress {
-	batch := MicroBatch{ID: m.batches, NoData: noData, At: at, Watermark: m.watermark, Late: m.late, Attempt: 1}
-	progress := &BatchProgress{MicroBatch: batch, InputRows: len(rows)}
-	m.batches++
-	in := rows
-	for i := range m.stages {
-		s := &m.stages[i]
-		s.ctx.Batch, s.ctx.out = batch, s.ctx.out[:0]
-		s.ctx.Progress = StageProgress{RowsIn: int64(len(in))}
-		s.op.Batch(&s.ctx, in)
-		s.ctx.Progress.RowsTotal = int64(s.op.State(&s.ctx).Entries)
-		progress.Stages = append(progress.Stages, s.ctx.Progress)
-		in = s.ctx.out
+// step lets the next thing happen that is due by now, and reports whether there was one.
+func (m *BatchEngine) step(now stream.Time) bool {
+	switch {
+	case m.running && m.batch.End <= now:
+		m.finish()
+	case !m.running && m.next <= now:
+		m.trigger(m.next)
+	default:
+		return false
 	}
-	for i := range in {
-		w := WaitOf(&in[i])
-		m.book(Change{Tag: in[i].Tag, At: at, Since: w.Since, Lone: w.Lone, Op: OpRelease, Kind: stream.Insert}, in[i].Key)
+	return true
+}
+
+// pollingDelay is spark.sql.streaming.pollingDelay: how often a query without an interval looks for rows.
+const pollingDelay stream.Time = 10
+
+// trigger starts a batch if there is something to do, and sets the next trigger, as Spark's ProcessingTimeExecutor does:
+// the next multiple of the interval, or the end of the batch if that comes later.
+func (m *BatchEngine) trigger(at stream.Time) {
+	every := m.spec.Trigger.Every
+	m.next = at + pollingDelay
+	if every > 0 {
+		m.next = nextMultiple(at, every)
+	}
+	n := len(m.waiting)
+	if limit := m.spec.Trigger.MaxRows; limit > 0 {
+		n = min(n, limit)
+	}
+	if n == 0 && !m.NoDataBatchDue() {
+		return
+	}
+	m.start(at, n)
+	if every == 0 {
+		m.next = m.batch.End
+	}
+	m.next = max(m.next, m.batch.End)
+}
+
+// start begins a batch of the first n rows that wait.
+func (m *BatchEngine) start(at stream.Time, n int) {
+	m.running, m.taken = true, n
+	m.batch = MicroBatch{ID: m.batches, NoData: n == 0, At: at, End: at + m.spec.Cost.of(n), Watermark: m.watermark,
+		Late: m.late, Attempt: 1}
+}
+
+// finish runs the batch that has come to its end.
+func (m *BatchEngine) finish() {
+	rows := m.waiting[:m.taken]
+	if len(m.failures) > 0 && m.failures[0] <= m.batch.End && m.batch.Attempt == 1 {
+		before := m.Snapshot()
+		m.attempt(rows)
+		m.restore(before)
+		for len(m.failures) > 0 && m.failures[0] <= m.batch.End {
+			m.failures = m.failures[1:]
+		}
+		m.batch.Attempt++
+		m.batch.At, m.batch.End = m.batch.End, m.batch.End+m.spec.Cost.of(len(rows))
+		m.next = max(m.next, m.batch.End)
+		return
+	}
+	m.running = false
+	m.commit(m.attempt(rows), rows)
+	m.waiting = slices.Delete(m.waiting, 0, len(rows))
+}
+
+// NoDataBatchDue reports whether a batch without rows follows if no rows come: one does after exactly those batches that
+// moved the watermark. spark within-watermark/no-data-batches.
+func (m *BatchEngine) NoDataBatchDue() bool {
+	return m.spec.NoDataBatches && m.shuffled && m.watermark > m.late
+}
+
+// End ends the input: what waits is handled by batches at the triggers that follow, or at once by those of AvailableNow,
+// and a last batch without rows if one is due.
+func (m *BatchEngine) End(now stream.Time) {
+	m.Clock(now)
+	if m.spec.Trigger.AvailableNow {
+		m.next = now
+	}
+	for m.err == nil && (m.running || len(m.waiting) > 0 || m.NoDataBatchDue()) {
+		if m.spec.Trigger.AvailableNow && !m.running {
+			m.next = max(now, m.batch.End)
+		}
+		m.step(stream.MaxTime)
+	}
+}
+
+// RunBatch runs a batch by itself, with rows that no trigger takes. Attempt is 1, or more for one that is run again from
+// the snapshot before it.
+func (m *BatchEngine) RunBatch(at stream.Time, rows []stream.Row, attempt int) *BatchProgress {
+	m.batch = MicroBatch{ID: m.batches, NoData: len(rows) == 0, At: at, End: at, Watermark: m.watermark, Late: m.late,
+		Attempt: attempt}
+	return m.commit(m.attempt(rows), rows)
+}
+
+// attempt lets all stages handle the rows of the batch.
+func (m *BatchEngine) attempt(rows []stream.Row) *BatchProgress {
+	progress := &BatchProgress{MicroBatch: m.batch, HasWatermark: m.hasWatermark, InputRows: len(rows),
+		Stages: make([]StageProgress, len(m.stages))}
+	for i := range m.stages {
+		rows = m.stage(i, rows, &progress.Stages[i])
+		if m.err != nil {
+			return progress
+		}
 	}
 	for i := range rows {
-		input := 0
-		if m.spec.InputOf != nil {
-			input = m.spec.InputOf(&rows[i])
+		row := &rows[i]
+		if m.batch.Attempt > 1 { // what the attempt before has written is there already
+			m.book(Change{Tag: row.Tag, At: m.batch.End, Op: OpAgain, Kind: stream.Insert}, row.Key)
+			continue
 		}
-		if rows[i].Event != stream.NullTime && m.spec.Inputs[input] != NoWatermark {
-			m.largest[input] = max(m.largest[input], rows[i].Event)
+		w := WaitOf(row)
+		m.book(Change{Tag: row.Tag, At: m.batch.End, Since: w.Since, Lone: w.Lone, Op: OpRelease, Kind: stream.Insert},
+			row.Key)
+	}
+	return progress
+}
+
+// stage lets one stage handle its rows, partition by partition, and returns what it lets through.
+func (m *BatchEngine) stage(i int, rows []stream.Row, progress *StageProgress) []stream.Row {
+	s := &m.stages[i]
+	progress.Name = m.spec.Stages[i].Name
+	s.in[0], s.out = rows, s.out[:0]
+	if len(s.ops) > 1 && m.spec.PartitionOf != nil {
+		s.in[0] = nil
+		for p := range s.in {
+			s.in[p] = s.in[p][:0]
+		}
+		for r := range rows {
+			p := m.spec.PartitionOf(i, &rows[r])
+			s.in[p] = append(s.in[p], rows[r])
 		}
 	}
+	for p, op := range s.ops {
+		c := &s.ctx[p]
+		c.Batch, c.out = m.batch, c.out[:0]
+		c.Progress = StageProgress{RowsIn: int64(len(s.in[p]))}
+		op.Batch(c, s.in[p])
+		c.Progress.RowsTotal = int64(op.State(c).Entries)
+		progress.add(&c.Progress)
+		if len(s.ops) > 1 {
+			s.out = append(s.out, c.out...)
+		}
+	}
+	m.dropped += progress.DroppedByWatermark
+	if len(s.ops) > 1 {
+		return s.out
+	}
+	return s.ctx[0].out
+}
+
+// commit ends a batch: the watermark that the next one runs with follows from its rows.
+func (m *BatchEngine) commit(progress *BatchProgress, rows []stream.Row) *BatchProgress {
+	if m.err != nil {
+		progress.WatermarkAfter = m.watermark
+		return progress
+	}
+	if m.hasWatermark {
+		m.observe(rows)
+	}
+	m.batches++
 	m.late = m.watermark
 	m.watermark = max(m.watermark, m.combined())
 	progress.WatermarkAfter = m.watermark
+	if m.spec.OnBatch != nil {
+		m.spec.OnBatch(progress)
+	}
 	return progress
+}
+
+// observe notes the event times of a batch.
+func (m *BatchEngine) observe(rows []stream.Row) {
+	input := 0
+	for i := range rows {
+		if m.spec.InputOf != nil {
+			input = m.spec.InputOf(&rows[i])
+		}
+		if delay := m.spec.Inputs[input]; rows[i].Event != stream.NullTime && delay != NoWatermark {
+			m.largest[input] = max(m.largest[input], rows[i].Event-delay)
+		}
+	}
 }
 
 // combined makes one watermark of those of the inputs.
 func (m *BatchEngine) combined() stream.Time {
-	combined, any := stream.Time(0), false
-	for i, delay := range m.spec.Inputs {
-		if delay == NoWatermark {
+	combined, found := stream.Time(0), false
+	for i, w := range m.largest {
+		if m.spec.Inputs[i] == NoWatermark {
 			continue
 		}
-		w := max(m.largest[i]-delay, 0)
-		if !any || m.spec.Policy == MinWatermark && w < combined || m.spec.Policy == MaxWatermark && w > combined {
-			combined, any = w, true
+		if !found || m.spec.Policy == MinWatermark && w < combined || m.spec.Policy == MaxWatermark && w > combined {
+			combined, found = w, true
 		}
 	}
 	return combined
@@ -243,4 +514,121 @@ func (m *BatchEngine) Drain(f func(change *Change, key stream.Key, parts []strea
 		f(&m.changes[i], m.keys[i], nil)
 	}
 	m.changes, m.keys = m.changes[:0], m.keys[:0]
+}
+
+// SourceWatermark is a moment: a micro-batch query makes its own watermark.
+func (m *BatchEngine) SourceWatermark(_ int, _, now stream.Time) { m.Clock(now) }
+
+// Watermark is a moment: a micro-batch query makes its own watermark.
+func (m *BatchEngine) Watermark(_, now stream.Time) { m.Clock(now) }
+
+// Checkpoint is a moment: a micro-batch query makes a checkpoint of each batch.
+func (m *BatchEngine) Checkpoint(now stream.Time) { m.Clock(now) }
+
+// Subtasks returns how many rows the query was given and what its stages hold together.
+func (m *BatchEngine) Subtasks() []SubtaskState {
+	state := SubtaskState{Rows: m.rows, LateDropped: m.dropped, Watermark: m.watermark}
+	for i := range m.stages {
+		s := &m.stages[i]
+		for p, op := range s.ops {
+			held := op.State(&s.ctx[p])
+			state.State.Entries += held.Entries
+			state.State.LiveKeys += held.LiveKeys
+			state.State.Bytes += held.Bytes
+		}
+	}
+	return []SubtaskState{state}
+}
+
+// StageState returns what the operators of a stage hold, by partition.
+func (m *BatchEngine) StageState(stage int) []State {
+	s := &m.stages[stage]
+	states := make([]State, len(s.ops))
+	for p, op := range s.ops {
+		states[p] = op.State(&s.ctx[p])
+	}
+	return states
+}
+
+// Tables visits the keyed state of all stages.
+func (m *BatchEngine) Tables(f func(stage int, table *Table)) {
+	for i := range m.stages {
+		for p := range m.stages[i].ctx {
+			for _, t := range m.stages[i].ctx[p].tables {
+				f(i, t)
+			}
+		}
+	}
+}
+
+// Err is the first error of a stage, which ends the query, or of a state backend.
+func (m *BatchEngine) Err() error {
+	err := m.err
+	m.Tables(func(_ int, t *Table) {
+		if err == nil {
+			err = t.Err()
+		}
+	})
+	return err
+}
+
+// BatchSnapshot is what a checkpoint stores of a query: the state of its stages and the watermark. What is durable
+// stands outside, and is shared.
+type BatchSnapshot struct {
+	batches         int64
+	watermark, late stream.Time
+	stages          []batchStageSnapshot
+}
+
+type batchStageSnapshot struct {
+	tables    [][][]Entry // by partition and table
+	operators []any
+	durable   any
+}
+
+// Snapshot takes what the checkpoint of the last batch stores.
+func (m *BatchEngine) Snapshot() *BatchSnapshot {
+	s := &BatchSnapshot{batches: m.batches, watermark: m.watermark, late: m.late}
+	for i := range m.stages {
+		stage := &m.stages[i]
+		sub := batchStageSnapshot{durable: stage.durable}
+		for p, op := range stage.ops {
+			sub.operators = append(sub.operators, op.Snapshot(&stage.ctx[p]))
+			var tables [][]Entry
+			for _, t := range stage.ctx[p].tables {
+				tables = append(tables, t.snapshot())
+			}
+			sub.tables = append(sub.tables, tables)
+		}
+		s.stages = append(s.stages, sub)
+	}
+	return s
+}
+
+// restore makes all operators anew from a snapshot of a query with the same stages and partitions.
+func (m *BatchEngine) restore(s *BatchSnapshot) {
+	durable := make([]any, len(m.stages))
+	for i := range durable {
+		durable[i] = s.stages[i].durable
+	}
+	m.makeStages(durable)
+	for i := range m.stages {
+		stage := &m.stages[i]
+		for p, op := range stage.ops {
+			for j, t := range stage.ctx[p].tables {
+				t.restore(s.watermark, s.stages[i].tables[p][j])
+			}
+			op.Restore(&stage.ctx[p], s.stages[i].operators[p])
+		}
+	}
+}
+
+// RestoreBatchEngine makes an engine that goes on from the checkpoint of a query with as many stages, tables and
+// partitions. The watermark does not go back, but what the inputs have said is forgotten: of several inputs each counts
+// as 0 until it speaks again, as in Spark's WatermarkTracker. spark within-watermark/restart-shorter-delay.
+func RestoreBatchEngine(spec BatchSpec, s *BatchSnapshot) *BatchEngine {
+	m := NewBatchEngine(spec)
+	m.restore(s)
+	m.batches, m.watermark, m.late = s.batches, s.watermark, s.late
+	return m
 }

@@ -167,6 +167,9 @@ func (t *Task) Checkpoint(now stream.Time) {
 	}
 }
 
+// End ends the input. The last watermark and checkpoint have come before it.
+func (t *Task) End(now stream.Time) { t.Clock(now) }
+
 // Drain hands all changes since the last call to f in the order of their processing time, subtask by subtask within one
 // instant. Parts are the rows that a composed row was made of, nil for a plain one.
 func (t *Task) Drain(f func(change *Change, key stream.Key, parts []stream.Tag)) {

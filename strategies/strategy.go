@@ -19,7 +19,7 @@ import (
 // Strategy is one way of deduplicating.
 type Strategy struct {
 	Name   string
-	Engine string // flink-sql or flink-datastream
+	Engine string // flink-sql, flink-datastream or spark
 	About  string // one line: what it does
 	Loses  string // one sentence: when it loses or leaks data
 	Facts  []Fact // what is known of it, each with the recorded case that shows it
@@ -107,8 +107,10 @@ type Plan struct {
 	InBatches bool
 	// SharedCache says that what becomes of a key also depends on the rows of other keys, beside the watermark.
 	SharedCache bool
-	// New makes one parallel instance of the operator.
+	// New makes one parallel instance of the operator. Nil where the strategy is a micro-batch query.
 	New func(*sim.Ctx) sim.Operator
+	// Batch is the micro-batch query, nil where the engine takes a record at a time.
+	Batch *BatchPlan
 	// Finding says what a run shows of this strategy only, each with its number; empty: nothing. Nil: never anything.
 	Finding func(*results.Strategy) string
 
@@ -147,6 +149,7 @@ const (
 	ByContent                   // only equal rows are copies
 	ByWindow                    // another window does not know the key
 	ByTimer                     // a timer has cleared the state
+	ByHorizon                   // the watermark has removed the key
 )
 
 // Promise is which of several rows of one key a strategy promises to end with.
@@ -194,16 +197,25 @@ type ParamKind uint8
 
 // The kinds of parameter.
 const (
-	Duration ParamKind = iota // a span; 0 switches the thing off
-	Int                       // a whole number, at least 1
-	Bool                      // true or false
-	Enum                      // one of Values
-	Order                     // columns with a direction, such as "price asc, order_id desc"
-	Column                    // the name of a column
+	Duration         ParamKind = iota // a span; 0 switches the thing off
+	Int                               // a whole number, at least 1
+	Bool                              // true or false
+	Enum                              // one of Values
+	Order                             // columns with a direction, such as "price asc, order_id desc"
+	Column                            // the name of a column
+	Columns                           // the names of columns, KeyColumns or AllColumns
+	OptionalDuration                  // a span, or None
+)
+
+// Values that stand for others.
+const (
+	KeyColumns = "key"  // the columns of the workload's key
+	AllColumns = "all"  // all columns
+	None       = "none" // no span
 )
 
 // NamesColumns reports whether the parameter's value is checked against the columns of the workload.
-func (p Param) NamesColumns() bool { return p.Kind == Order || p.Kind == Column }
+func (p Param) NamesColumns() bool { return p.Kind == Order || p.Kind == Column || p.Kind == Columns }
 
 // Args are the parameters of one strategy in a scenario, as written or by default.
 type Args struct {
@@ -215,6 +227,12 @@ type Args struct {
 func (a Args) Duration(name string) stream.Time {
 	t, _ := stream.ParseDuration(a.text[name])
 	return t
+}
+
+// Optional returns an OptionalDuration or Duration parameter; ok is false for None and where there is no such parameter.
+func (a Args) Optional(name string) (t stream.Time, ok bool) {
+	t, err := stream.ParseDuration(a.text[name])
+	return t, err == nil
 }
 
 // Int returns an Int parameter.
@@ -294,7 +312,10 @@ func (s *Strategy) unknownParam(name string) string {
 func (a *Args) set(p Param, value string, schema stream.Schema) string {
 	a.text[p.Name] = value
 	switch p.Kind {
-	case Duration:
+	case OptionalDuration, Duration:
+		if p.Kind == OptionalDuration && value == None {
+			break
+		}
 		t, err := stream.ParseDuration(value)
 		if err != nil {
 			return err.Error()
@@ -318,6 +339,10 @@ func (a *Args) set(p Param, value string, schema stream.Schema) string {
 		if schema.Index(value) < 0 {
 			return unknownColumn(value, schema)
 		}
+	case Columns:
+		names, fault := parseColumns(value, schema)
+		a.text[p.Name] = names
+		return fault
 	case Order:
 		order, fault := parseOrder(value, schema)
 		a.order = order
@@ -332,6 +357,24 @@ func unknownColumn(name string, schema stream.Schema) string {
 		names[i] = c.Name
 	}
 	return fmt.Sprintf("no column %q%s; there are %s", name, stream.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// parseColumns reads a list of columns, each once, and spells it anew.
+func parseColumns(text string, schema stream.Schema) (string, string) {
+	var names []string
+	for part := range strings.SplitSeq(text, ",") {
+		name := strings.TrimSpace(part)
+		switch {
+		case schema.Index(name) < 0 && (name == KeyColumns || name == AllColumns) && !strings.Contains(text, ","):
+			return name, ""
+		case schema.Index(name) < 0:
+			return text, unknownColumn(name, schema)
+		case slices.Contains(names, name):
+			return text, fmt.Sprintf("column %s stands there twice", name)
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", "), ""
 }
 
 func parseOrder(text string, schema stream.Schema) ([]OrderBy, string) {

@@ -1,0 +1,228 @@
+package strategies
+
+import (
+	"slices"
+	"strings"
+
+	"deduplab/sim"
+	"deduplab/stream"
+)
+
+var _ = register(&Strategy{
+	Name:   "drop-duplicates",
+	Engine: "spark",
+	About:  "dropDuplicates: the first row of a key to arrive, batch by batch",
+	Loses: "Without the event time among its columns it keeps every key for ever; with it, copies that have another " +
+		"event time come through. With a watermark, late rows are dropped, firsts among them.",
+	Facts: dropDuplicatesFacts,
+	Params: []Param{
+		{Name: "columns", Kind: Columns, Default: KeyColumns, About: "the columns that make two rows duplicates; key: those " +
+			"of the workload's key, all: all of them"},
+		watermarkDelayOrNone, otherDelay,
+		{Name: "window", Kind: Duration, Default: "0s", About: "a tumbling window of the event time among the columns; 0s: none"},
+	},
+	Plan: func(args Args, job Job) Plan {
+		columns, window := job.columnsOf(args), args.Duration("window")
+		d := deduplicate{columns: columns, window: window, delays: args.delays()}
+		p := job.deduplicatePlan("dedupe", d)
+		p.Code = job.dropDuplicatesCode("dropDuplicates", d)
+		p.TTL = "nothing: a key is kept for ever"
+		if d.evicts(job) {
+			p.TTL = "the event time: a key is removed by the first batch whose watermark has reached it"
+		}
+		return p
+	},
+})
+
+// deduplicate is what dropDuplicates and dropDuplicatesWithinWatermark have as parameters.
+type deduplicate struct {
+	columns []int // of the schema
+	window  stream.Time
+	delays  [2]stream.Time
+	within  bool // dropDuplicatesWithinWatermark
+}
+
+// evicts reports whether keys are removed: those that hold an event time, or a window of it, and with WithinWatermark
+// all. spark drop-duplicates-watermark/ts-in-key, drop-duplicates-watermark/ts-not-in-key.
+func (d *deduplicate) evicts(job Job) bool {
+	return d.delays[0] != sim.NoWatermark &&
+		(d.within || d.window > 0 || slices.Contains(d.columns, job.Schema.Event))
+}
+
+// deduplicatePlan plans either operator, by its name in the state metadata.
+func (j Job) deduplicatePlan(operator string, d deduplicate) Plan {
+	key := j.pick(d.columns)
+	if d.window > 0 {
+		key = append(key, stream.Column{Name: "window", Type: stream.Timestamp, Scale: -1}) // a struct
+	}
+	evicts, keyOf := d.evicts(j), j.keyOf(d.columns)
+	entryBytes := unsafeRowBytes(key) + unsafeRowBytes([]stream.Column{{Type: stream.Timestamp}})
+	p := Plan{
+		Changelog: stream.InsertOnly, Declared: stream.InsertOnly,
+		Operator: "StreamingDeduplicateExec", Runtime: "org.apache.spark.sql.execution.streaming.operators.stateful." +
+			"StreamingDeduplicateExec",
+		StateClass: PerKey, Clock: "event time", InBatches: true, SharedCache: true, Language: "python",
+		Batch: &BatchPlan{Delays: d.delays, Stages: []Stage{{
+			BatchStage: sim.BatchStage{Name: operator, Shuffled: true, New: func(c *sim.BatchCtx) sim.BatchOperator {
+				return &dedupe{deduplicate: d, seen: c.NewTable(), evicting: evicts, keyOf: keyOf, entryBytes: entryBytes}
+			}},
+			Operator: operator, Key: key,
+		}}},
+	}
+	if evicts {
+		p.StateClass, p.Leaks = TimeBounded, ByHorizon
+	}
+	if d.delays[0] == sim.NoWatermark {
+		p.Clock = "none"
+	}
+	return p
+}
+
+// dedupe is Spark's StreamingDeduplicateExec and StreamingDeduplicateWithinWatermarkExec: the first row of a key goes out
+// and the others are dropped for as long as the key is in the state, whatever their event time: spark
+// drop-duplicates/basic, within-watermark/not-refreshed. A batch tests its rows first and then removes the keys whose
+// time the watermark has reached: within-watermark/lag, drop-duplicates-watermark/ts-in-key-ties. Late rows leave no
+// trace: within-watermark/late.
+type dedupe struct {
+	deduplicate
+	seen       *sim.Table
+	due        sim.Deadlines
+	evicting   bool
+	keyOf      func(stream.Records, *stream.Row) stream.Key // nil: Row.Key
+	entryBytes int
+	run        [64]stream.Row
+}
+
+func (o *dedupe) Batch(c *sim.BatchCtx, rows []stream.Row) {
+	for len(rows) > 0 {
+		n := min(len(rows), len(o.run))
+		o.rows(c, rows[:n])
+		rows = rows[n:]
+	}
+	if o.evicting {
+		o.due.Take(o.seen, c.Batch.Watermark, func(ref sim.Ref) {
+			o.seen.Remove(ref)
+			c.Progress.RowsRemoved++
+		})
+	}
+}
+
+// rows handles a run of rows.
+func (o *dedupe) rows(c *sim.BatchCtx, rows []stream.Row) {
+	keyed := rows
+	if o.keyOf != nil || o.window > 0 {
+		keyed = o.run[:copy(o.run[:], rows)]
+		for i := range keyed {
+			keyed[i].Key = o.key(c.Records, &keyed[i])
+		}
+	}
+	seen := o.seen.Probe(keyed)
+	for i := range rows {
+		row := &rows[i]
+		event := row.Event
+		if o.window > 0 {
+			if event == stream.NullTime { // no window holds it
+				c.Drop(row, sim.Filtered)
+				continue
+			}
+			event = WindowEnd(event, o.window)
+		}
+		switch {
+		case c.IsLate(event):
+			c.Drop(row, sim.Late)
+		case seen.Get(i) != nil:
+			c.Drop(row, sim.Duplicate)
+		default:
+			ends, flags := o.deadline(c, event)
+			ref := seen.Put(i, int64(ends), row.Tag, flags)
+			if flags != 0 {
+				o.due.Add(ref, ends)
+			}
+			c.Progress.RowsUpdated++
+			c.Emit(row)
+		}
+	}
+}
+
+// key is the key of a row by the operator's columns.
+func (o *dedupe) key(records stream.Records, row *stream.Row) stream.Key {
+	key := row.Key
+	if o.keyOf != nil {
+		key = o.keyOf(records, row)
+	}
+	if o.window > 0 && row.Event != stream.NullTime {
+		key = key.With(int64(WindowEnd(row.Event, o.window)))
+	}
+	return key
+}
+
+// deadline is the watermark with which a key is removed: its event time or, with WithinWatermark, that of its first row
+// and the delay after it. To WithinWatermark no event time is 0, else a key without one is never removed: spark
+// within-watermark/null-ts, drop-duplicates-watermark/ts-in-key-null-ts.
+func (o *dedupe) deadline(c *sim.BatchCtx, event stream.Time) (stream.Time, sim.Flags) {
+	switch {
+	case !o.evicting:
+		return 0, 0
+	case !o.within && event == stream.NullTime:
+		return 0, 0
+	case !o.within:
+		return event, sim.Pinned
+	case event == stream.NullTime:
+		event = 0
+	}
+	return event + c.Delay(), sim.Pinned
+}
+
+func (o *dedupe) Snapshot(*sim.BatchCtx) any { return nil }
+
+func (o *dedupe) Restore(*sim.BatchCtx, any) {
+	o.seen.EachPinned(func(ref sim.Ref, e *sim.Entry) { o.due.Add(ref, stream.Time(e.Value)) })
+}
+
+func (o *dedupe) State(*sim.BatchCtx) sim.State {
+	held := o.seen.Held()
+	return sim.State{Entries: held, LiveKeys: held, Bytes: int64(held * o.entryBytes)}
+}
+
+// columnsOf reads the parameter columns.
+func (j Job) columnsOf(args Args) []int {
+	switch text := args.Text("columns"); {
+	case text == AllColumns:
+		all := make([]int, len(j.Schema.Columns))
+		for i := range all {
+			all[i] = i
+		}
+		return all
+	case text == KeyColumns:
+		return j.Schema.Key
+	default:
+		var columns []int
+		for name := range strings.SplitSeq(text, ", ") {
+			columns = append(columns, j.Schema.Index(name))
+		}
+		return columns
+	}
+}
+
+// dropDuplicatesCode renders the query.
+func (j Job) dropDuplicatesCode(method string, d deduplicate) string {
+	code := "deduped = (events\n"
+	if d.delays[0] != sim.NoWatermark {
+		code += "    .withWatermark(\"" + j.eventName() + "\", \"" + sparkDelay(d.delays[0]) + "\")\n"
+	}
+	names := make([]string, 0, len(d.columns)+1)
+	for _, c := range j.pick(d.columns) {
+		names = append(names, c.Name)
+	}
+	if d.window > 0 {
+		code += "    .withColumn(\"window\", F.window(\"" + j.eventName() + "\", \"" + sparkDelay(d.window) + "\"))\n"
+		names = append(names, "window")
+	}
+	list := pyList(names)
+	if len(d.columns) == len(j.Schema.Columns) && d.window == 0 {
+		list = ""
+	}
+	return code + "    ." + method + "(" + list + "))"
+}
+
+var dropDuplicatesFacts = []Fact{}

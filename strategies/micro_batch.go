@@ -1,0 +1,170 @@
+package strategies
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"deduplab/sim"
+	"deduplab/stream"
+)
+
+// BatchPlan is a strategy planned as a micro-batch query of Spark Structured Streaming.
+type BatchPlan struct {
+	// Delays are the watermark delays of the inputs, in the query's withWatermark: of the first one, and of all others.
+	// sim.NoWatermark stands for an input without.
+	Delays [2]stream.Time
+	// Stages are the query's stateful operators in their order, then what foreachBatch does with the output.
+	Stages []Stage
+}
+
+// Stage is one stage of a micro-batch query.
+type Stage struct {
+	sim.BatchStage
+	// Operator is the name of a stateful operator in the state metadata of a checkpoint, such as dedupe; empty where the
+	// stage is none.
+	Operator string
+	// Key are the columns of a stateful operator's key.
+	Key []stream.Column
+}
+
+// Spec fills in what a plan knows of a query.
+func (p *BatchPlan) Spec(spec sim.BatchSpec, inputs int) sim.BatchSpec {
+	for i := range inputs {
+		spec.Inputs = append(spec.Inputs, p.Delays[min(i, 1)])
+	}
+	for _, s := range p.Stages {
+		spec.Stages = append(spec.Stages, s.BatchStage)
+	}
+	return spec
+}
+
+// The error conditions with which Spark refuses to go on from a checkpoint.
+const (
+	OperatorsDiffer = "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
+	KeysDiffer      = "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"
+)
+
+// RestartRefused is the condition with which Spark refuses to run the plan from a checkpoint that another plan has left;
+// empty where it takes it. Operators are compared by name and number, keys by number and types of their columns alone:
+// other columns of the same types are accepted, and the old state is read as if it were of them. spark
+// changed-columns/other-key-same-type, changed-columns/key-order.
+func (p *BatchPlan) RestartRefused(before *BatchPlan) string {
+	stateful := func(p *BatchPlan) []Stage {
+		return slices.DeleteFunc(slices.Clone(p.Stages), func(s Stage) bool { return s.Operator == "" })
+	}
+	old, now := stateful(before), stateful(p)
+	if !slices.EqualFunc(old, now, func(a, b Stage) bool { return a.Operator == b.Operator }) {
+		return OperatorsDiffer
+	}
+	for i := range old {
+		if !slices.EqualFunc(old[i].Key, now[i].Key, func(a, b stream.Column) bool { return a.Type == b.Type && a.Scale == b.Scale }) {
+			return KeysDiffer
+		}
+	}
+	return ""
+}
+
+// watermarkDelay and its kin are the parameters of a query with withWatermark.
+var (
+	watermarkDelay = Param{Name: "delay", Kind: Duration, Default: "10m",
+		About: "delay of withWatermark: the watermark is the largest event time of the batches before less this"}
+	watermarkDelayOrNone = Param{Name: "delay", Kind: OptionalDuration, Default: None,
+		About: "delay of withWatermark; none: the query has no watermark"}
+	otherDelay = Param{Name: "other_delay", Kind: OptionalDuration, Default: None,
+		About: "of several inputs: the delay of all but the first one; none: it is the same"}
+)
+
+// delays reads the parameters delay and other_delay.
+func (a Args) delays() [2]stream.Time {
+	first, ok := a.Optional("delay")
+	if !ok {
+		return [2]stream.Time{sim.NoWatermark, sim.NoWatermark}
+	}
+	if other, ok := a.Optional("other_delay"); ok {
+		return [2]stream.Time{first, other}
+	}
+	return [2]stream.Time{first, first}
+}
+
+// HashColumns is the key of some of a row's columns: equal for equal values in the same order, whatever the columns are
+// called, as Spark compares them. spark changed-columns/other-key-same-type.
+func HashColumns(row stream.Record, columns []int) stream.Key {
+	var hi, lo xxhash.Digest
+	hi.ResetWithSeed(1)
+	lo.Reset()
+	var b []byte
+	for _, i := range columns {
+		v := row[i]
+		if v.Null {
+			b = append(b, 0)
+			continue
+		}
+		b = fmt.Appendf(append(b, 1), "%d,%d,", v.Int, len(v.Text))
+		b = append(b, v.Text...)
+	}
+	_, _ = hi.Write(b) // never fails
+	_, _ = lo.Write(b)
+	return stream.Key{Hi: hi.Sum64(), Lo: lo.Sum64()}
+}
+
+// keyOf finds the key of a row by some columns; nil where it is the key of the workload, which the row brings along.
+func (j Job) keyOf(columns []int) func(stream.Records, *stream.Row) stream.Key {
+	withEvent := append(slices.Clone(j.Schema.Key), j.Schema.Event)
+	switch {
+	case slices.Equal(columns, j.Schema.Key):
+		return nil
+	case slices.Equal(columns, withEvent):
+		return func(_ stream.Records, row *stream.Row) stream.Key { return row.Key.With(int64(row.Event)) }
+	case len(columns) == len(j.Schema.Columns):
+		return func(records stream.Records, row *stream.Row) stream.Key {
+			content := records.Content(row.Tag)
+			return stream.Key{Hi: content, Lo: stream.Mix(content)}
+		}
+	}
+	return func(records stream.Records, row *stream.Row) stream.Key {
+		return HashColumns(records.Record(row.Tag), columns)
+	}
+}
+
+// unsafeRowBytes is the size of columns as Spark's UnsafeRow holds them: a bit set of nulls, 8 bytes a column, and texts,
+// taken as the 36 characters of a UUID, in multiples of 8.
+func unsafeRowBytes(columns []stream.Column) int {
+	n := (len(columns) + 63) / 64 * 8
+	for _, c := range columns {
+		n += 8
+		if c.Type == stream.String {
+			n += (stringBytes + 7) / 8 * 8
+		}
+	}
+	return n
+}
+
+// pick returns columns by their indexes.
+func (j Job) pick(columns []int) []stream.Column {
+	picked := make([]stream.Column, len(columns))
+	for i, c := range columns {
+		picked[i] = j.Schema.Columns[c]
+	}
+	return picked
+}
+
+// pyList renders names as a Python list.
+func pyList(names []string) string {
+	return `["` + strings.Join(names, `", "`) + `"]`
+}
+
+// sparkDelay spells a span as withWatermark reads it.
+func sparkDelay(t stream.Time) string {
+	for _, u := range []struct {
+		ms   stream.Time
+		name string
+	}{{86_400_000, "days"}, {3_600_000, "hours"}, {60_000, "minutes"}, {1000, "seconds"}} {
+		if t%u.ms == 0 && t > 0 {
+			return fmt.Sprintf("%d %s", t/u.ms, u.name)
+		}
+	}
+	return fmt.Sprintf("%d milliseconds", t)
+}
