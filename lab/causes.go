@@ -11,13 +11,21 @@ import (
 
 // causeOf finds why a copy came through beside another row of its event: the first cause that applies.
 func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
+	data := dataCauseOf(plan, w)
+	return func(leak sim.LeakedRow) string {
+		if leak.Rewritten {
+			return "restart"
+		}
+		return data(leak)
+	}
+}
+
+// dataCauseOf finds why a data duplicate came through.
+func dataCauseOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 	if plan.Leaks == strategies.NoDeduplication {
 		return func(sim.LeakedRow) string { return "no_dedup" }
 	}
 	return func(leak sim.LeakedRow) string {
-		if leak.Again && plan.Batch != nil {
-			return "restart"
-		}
 		if leak.Update && (plan.ToChangelog || !plan.Changelog.Has(stream.UpdateBefore)) {
 			return "unretracted" // a +U whose -U was not sent leaves the row before it in the result
 		}

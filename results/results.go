@@ -116,8 +116,12 @@ type Strategy struct {
 	Synthesized   int64            `json:"synthesized"`   // emitted rows that are none of the input's
 	LeaksByCause  map[string]int64 `json:"leaks_by_cause"`
 	LossesByCause map[string]int64 `json:"losses_by_cause"`
-	Lost          int64            `json:"lost"`   // late_first + swallowed
-	Leaked        int64            `json:"leaked"` // = fates.leaked
+	Lost          int64            `json:"lost"` // late_first + swallowed
+	// Leaked are the rows of the result beside another one of their event: fates.leaked, the data duplicates, and
+	// write_duplicates.
+	Leaked int64 `json:"leaked"`
+	// WriteDuplicates are rows of the result that a batch has written a second time, when it was run again.
+	WriteDuplicates int64 `json:"write_duplicates"`
 	// LeakedWithinTTL counts leaks though a row of the same key had come within the TTL: a TTL that copies extend would
 	// have caught them.
 	LeakedWithinTTL int64   `json:"leaked_within_ttl"`

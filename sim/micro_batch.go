@@ -34,6 +34,11 @@ type BatchSpec struct {
 	Failures []stream.Time
 	// OnBatch is told of each batch that has ended; may be nil.
 	OnBatch func(*BatchProgress)
+	// Target is the table that the query writes to. A failure of the query and a restart from its checkpoint leave it as
+	// it is. Nil: one in memory, if a stage asks for it.
+	Target Target
+	// OnStage is told what a stage has done in each attempt of a batch, and what rows it let through; may be nil.
+	OnStage func(stage int, p *StageProgress, b *MicroBatch, out []stream.Row)
 }
 
 // Trigger says when batches start.
@@ -135,6 +140,9 @@ type StageProgress struct {
 	RowsRemoved        int64 // numRowsRemoved
 	DroppedByWatermark int64 // numRowsDroppedByWatermark
 	DroppedDuplicates  int64 // numDroppedDuplicateRows
+	// JoinedRows and JoinedDates are what a sink has read of its target: rows, and date partitions.
+	JoinedRows, JoinedDates int64
+	Repaired                int64 // rows that an audit has removed from the target
 }
 
 func (p *StageProgress) add(other *StageProgress) {
@@ -145,6 +153,9 @@ func (p *StageProgress) add(other *StageProgress) {
 	p.RowsRemoved += other.RowsRemoved
 	p.DroppedByWatermark += other.DroppedByWatermark
 	p.DroppedDuplicates += other.DroppedDuplicates
+	p.JoinedRows += other.JoinedRows
+	p.JoinedDates += other.JoinedDates
+	p.Repaired += other.Repaired
 }
 
 // BatchCtx is an operator's view of the world. There is one for each partition of each stage.
@@ -154,10 +165,9 @@ type BatchCtx struct {
 	// Progress is what the operator has done in this batch so far. It counts RowsUpdated and RowsRemoved itself.
 	Progress StageProgress
 
-	engine  *BatchEngine
-	out     []stream.Row
-	tables  []*Table
-	durable *any
+	engine *BatchEngine
+	out    []stream.Row
+	tables []*Table
 }
 
 // NewTable makes a keyed state. Call it when the operator is made.
@@ -167,13 +177,12 @@ func (c *BatchCtx) NewTable() *Table {
 	return t
 }
 
-// Durable returns what make made when the operator was first made: a table that the query writes to, which a failure of
-// the query and a restart from its checkpoint leave as it is.
-func (c *BatchCtx) Durable(make func() any) any {
-	if *c.durable == nil {
-		*c.durable = make()
+// Target is the table that the query writes to: see BatchSpec.Target.
+func (c *BatchCtx) Target() Target {
+	if c.engine.spec.Target == nil {
+		c.engine.spec.Target = NewMemoryTarget()
 	}
-	return *c.durable
+	return c.engine.spec.Target
 }
 
 // Delay is the watermark delay of the query's first input, NoWatermark without one: spark two-inputs/delay-of-left.
@@ -203,6 +212,22 @@ func (c *BatchCtx) Drop(row *stream.Row, to Disposition) {
 		c.engine.book(Change{Tag: row.Tag, At: c.Batch.End, Op: OpDropHeld, To: to, Behind: row.Behind}, row.Key)
 	}
 }
+
+// Update lets a row of the batch through in place of old, which came through before and is taken back.
+func (c *BatchCtx) Update(old stream.Tag, row *stream.Row) {
+	c.Again(stream.UpdateBefore, row.Key, old)
+	c.engine.replaces[row.Tag] = old
+	c.Emit(row)
+}
+
+// Remove takes a copy that has come through out of the result again.
+func (c *BatchCtx) Remove(key stream.Key, tag stream.Tag) {
+	c.Progress.Repaired++
+	c.engine.book(Change{Tag: tag, At: c.Batch.End, Op: OpRemove, Kind: stream.Delete}, key)
+}
+
+// SameBatch says of a row that Emit lets through: its key is in the result already, through another row of this batch.
+func (c *BatchCtx) SameBatch(row *stream.Row) { c.engine.sameBatch[row.Tag] = true }
 
 // Again sends a change about a row that came before, past the stages that follow: see Ctx.Again.
 func (c *BatchCtx) Again(k stream.Kind, key stream.Key, tag stream.Tag) {
@@ -239,6 +264,10 @@ type BatchEngine struct {
 	watermark, late stream.Time
 	failures        []stream.Time // those to come
 
+	// replaces and sameBatch tell more of rows that the running batch lets through: see BatchCtx.Update and SameBatch.
+	replaces  map[stream.Tag]stream.Tag
+	sameBatch map[stream.Tag]bool
+
 	rows, dropped int64
 	changes       []Change
 	keys          []stream.Key
@@ -247,40 +276,39 @@ type BatchEngine struct {
 
 // batchStage is a stage with an operator for each partition.
 type batchStage struct {
-	ctx     []BatchCtx
-	ops     []BatchOperator
-	in      [][]stream.Row // by partition, where there are several
-	out     []stream.Row   // of all partitions, where there are several
-	durable any
+	ctx []BatchCtx
+	ops []BatchOperator
+	in  [][]stream.Row // by partition, where there are several
+	out []stream.Row   // of all partitions, where there are several
 }
 
 // NewBatchEngine makes an engine.
 func NewBatchEngine(spec BatchSpec) *BatchEngine {
 	spec.Partitions = max(spec.Partitions, 1)
 	m := &BatchEngine{spec: spec, stages: make([]batchStage, len(spec.Stages)),
-		largest: make([]stream.Time, len(spec.Inputs)), failures: spec.Failures}
+		largest: make([]stream.Time, len(spec.Inputs)), failures: spec.Failures,
+		replaces: map[stream.Tag]stream.Tag{}, sameBatch: map[stream.Tag]bool{}}
 	for _, delay := range spec.Inputs {
 		m.hasWatermark = m.hasWatermark || delay != NoWatermark
 	}
 	for i := range m.stages {
 		m.shuffled = m.shuffled || spec.Stages[i].Shuffled
 	}
-	m.makeStages(make([]any, len(m.stages)))
+	m.makeStages()
 	return m
 }
 
-// makeStages makes all operators anew, around what is durable of each stage.
-func (m *BatchEngine) makeStages(durable []any) {
+// makeStages makes all operators anew.
+func (m *BatchEngine) makeStages() {
 	for i := range m.stages {
 		s, spec := &m.stages[i], m.spec.Stages[i]
 		n := 1
 		if spec.Shuffled {
 			n = m.spec.Partitions
 		}
-		*s = batchStage{ctx: make([]BatchCtx, n), ops: make([]BatchOperator, n), in: make([][]stream.Row, n),
-			durable: durable[i]}
+		*s = batchStage{ctx: make([]BatchCtx, n), ops: make([]BatchOperator, n), in: make([][]stream.Row, n)}
 		for p := range s.ctx {
-			s.ctx[p] = BatchCtx{Records: m.spec.Records, engine: m, durable: &s.durable}
+			s.ctx[p] = BatchCtx{Records: m.spec.Records, engine: m}
 			s.ops[p] = spec.New(&s.ctx[p])
 		}
 	}
@@ -412,16 +440,26 @@ func (m *BatchEngine) attempt(rows []stream.Row) *BatchProgress {
 		}
 	}
 	for i := range rows {
-		row := &rows[i]
-		if m.batch.Attempt > 1 { // what the attempt before has written is there already
-			m.book(Change{Tag: row.Tag, At: m.batch.End, Op: OpAgain, Kind: stream.Insert}, row.Key)
-			continue
-		}
-		w := WaitOf(row)
-		m.book(Change{Tag: row.Tag, At: m.batch.End, Since: w.Since, Lone: w.Lone, Op: OpRelease, Kind: stream.Insert},
-			row.Key)
+		m.release(&rows[i])
 	}
+	clear(m.replaces)
+	clear(m.sameBatch)
 	return progress
+}
+
+// release books a row that all stages have let through.
+func (m *BatchEngine) release(row *stream.Row) {
+	if m.batch.Attempt > 1 { // what the attempt before has written is there already
+		m.book(Change{Tag: row.Tag, At: m.batch.End, Op: OpRewrite, Kind: stream.Insert}, row.Key)
+		return
+	}
+	w := WaitOf(row)
+	c := Change{Tag: row.Tag, At: m.batch.End, Since: w.Since, Lone: w.Lone, Op: OpRelease, Kind: stream.Insert,
+		SameBatch: m.sameBatch[row.Tag]}
+	if old, ok := m.replaces[row.Tag]; ok {
+		c.Kind, c.Old = stream.UpdateAfter, old
+	}
+	m.book(c, row.Key)
 }
 
 // stage lets one stage handle its rows, partition by partition, and returns what it lets through.
@@ -451,10 +489,14 @@ func (m *BatchEngine) stage(i int, rows []stream.Row, progress *StageProgress) [
 		}
 	}
 	m.dropped += progress.DroppedByWatermark
+	out := s.ctx[0].out
 	if len(s.ops) > 1 {
-		return s.out
+		out = s.out
 	}
-	return s.ctx[0].out
+	if m.spec.OnStage != nil {
+		m.spec.OnStage(i, progress, &m.batch, out)
+	}
+	return out
 }
 
 // commit ends a batch: the watermark that the next one runs with follows from its rows.
@@ -572,8 +614,8 @@ func (m *BatchEngine) Err() error {
 	return err
 }
 
-// BatchSnapshot is what a checkpoint stores of a query: the state of its stages and the watermark. What is durable
-// stands outside, and is shared.
+// BatchSnapshot is what a checkpoint stores of a query: the state of its stages and the watermark. The target stands
+// outside.
 type BatchSnapshot struct {
 	batches         int64
 	watermark, late stream.Time
@@ -583,7 +625,6 @@ type BatchSnapshot struct {
 type batchStageSnapshot struct {
 	tables    [][][]Entry // by partition and table
 	operators []any
-	durable   any
 }
 
 // Snapshot takes what the checkpoint of the last batch stores.
@@ -591,7 +632,7 @@ func (m *BatchEngine) Snapshot() *BatchSnapshot {
 	s := &BatchSnapshot{batches: m.batches, watermark: m.watermark, late: m.late}
 	for i := range m.stages {
 		stage := &m.stages[i]
-		sub := batchStageSnapshot{durable: stage.durable}
+		var sub batchStageSnapshot
 		for p, op := range stage.ops {
 			sub.operators = append(sub.operators, op.Snapshot(&stage.ctx[p]))
 			var tables [][]Entry
@@ -607,11 +648,7 @@ func (m *BatchEngine) Snapshot() *BatchSnapshot {
 
 // restore makes all operators anew from a snapshot of a query with the same stages and partitions.
 func (m *BatchEngine) restore(s *BatchSnapshot) {
-	durable := make([]any, len(m.stages))
-	for i := range durable {
-		durable[i] = s.stages[i].durable
-	}
-	m.makeStages(durable)
+	m.makeStages()
 	for i := range m.stages {
 		stage := &m.stages[i]
 		for p, op := range stage.ops {
