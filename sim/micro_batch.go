@@ -39,6 +39,8 @@ type BatchSpec struct {
 	Target Target
 	// OnStage is told what a stage has done in each attempt of a batch, and what rows it let through; may be nil.
 	OnStage func(stage int, p *StageProgress, b *MicroBatch, out []stream.Row)
+	// OnAudit is told of each run of an audit; may be nil.
+	OnAudit func(*AuditRun)
 }
 
 // Trigger says when batches start.
@@ -101,6 +103,28 @@ type BatchOperator interface {
 	Restore(c *BatchCtx, snapshot any)
 	// State tells what the stage holds.
 	State(c *BatchCtx) State
+}
+
+// BatchEnder is an operator that has something to do when the input has ended and the last batch is over.
+type BatchEnder interface {
+	AtEnd(c *BatchCtx)
+}
+
+// AuditRun is what one run of an audit of the target has found. An extra row is one whose key another row has that was
+// written before; it is new if the run before has not seen it.
+type AuditRun struct {
+	At          stream.Time
+	Rows, Dates int64 // read
+	Keys, Extra int64 // keys that stand in the table more than once, and their extra rows
+	// New are the new extra rows, by what let them through.
+	New struct {
+		SameBatch int64 // their batch has written the key before
+		Inside    int64 // an earlier row of the key was dated within the lookback when they were written
+		Outside   int64 // none was
+	}
+	// Needed is the lookback, in days, with which none of the rows outside would have come through.
+	Needed   int64
+	Repaired int64 // rows removed
 }
 
 // MicroBatch is one batch of the query.
@@ -220,10 +244,17 @@ func (c *BatchCtx) Update(old stream.Tag, row *stream.Row) {
 	c.Emit(row)
 }
 
-// Remove takes a copy that has come through out of the result again.
+// Remove takes a copy that has come through, in this batch or before, out of the result again.
 func (c *BatchCtx) Remove(key stream.Key, tag stream.Tag) {
 	c.Progress.Repaired++
-	c.engine.book(Change{Tag: tag, At: c.Batch.End, Op: OpRemove, Kind: stream.Delete}, key)
+	c.engine.removed = append(c.engine.removed, removal{key, tag})
+}
+
+// Audited tells of a run of an audit.
+func (c *BatchCtx) Audited(run *AuditRun) {
+	if c.engine.spec.OnAudit != nil {
+		c.engine.spec.OnAudit(run)
+	}
 }
 
 // SameBatch says of a row that Emit lets through: its key is in the result already, through another row of this batch.
@@ -267,11 +298,18 @@ type BatchEngine struct {
 	// replaces and sameBatch tell more of rows that the running batch lets through: see BatchCtx.Update and SameBatch.
 	replaces  map[stream.Tag]stream.Tag
 	sameBatch map[stream.Tag]bool
+	removed   []removal // of the running batch, which leave the result after its rows have come into it
 
 	rows, dropped int64
 	changes       []Change
 	keys          []stream.Key
 	err           error
+}
+
+// removal is a row that leaves the result.
+type removal struct {
+	key stream.Key
+	tag stream.Tag
 }
 
 // batchStage is a stage with an operator for each partition.
@@ -419,6 +457,22 @@ func (m *BatchEngine) End(now stream.Time) {
 		}
 		m.step(stream.MaxTime)
 	}
+	m.batch = MicroBatch{ID: m.batches, NoData: true, At: max(now, m.batch.End), End: max(now, m.batch.End),
+		Watermark: m.watermark, Late: m.late, Attempt: 1}
+	for i := range m.stages {
+		s := &m.stages[i]
+		for p := range s.ops {
+			if op, ok := s.ops[p].(BatchEnder); ok && m.err == nil {
+				c := &s.ctx[p]
+				c.Batch, c.Progress = m.batch, StageProgress{Name: m.spec.Stages[i].Name}
+				op.AtEnd(c)
+				if m.spec.OnStage != nil {
+					m.spec.OnStage(i, &c.Progress, &m.batch, nil)
+				}
+			}
+		}
+	}
+	m.remove()
 }
 
 // RunBatch runs a batch by itself, with rows that no trigger takes. Attempt is 1, or more for one that is run again from
@@ -444,7 +498,16 @@ func (m *BatchEngine) attempt(rows []stream.Row) *BatchProgress {
 	}
 	clear(m.replaces)
 	clear(m.sameBatch)
+	m.remove()
 	return progress
+}
+
+// remove books the rows that leave the result.
+func (m *BatchEngine) remove() {
+	for _, r := range m.removed {
+		m.book(Change{Tag: r.tag, At: m.batch.End, Op: OpRemove, Kind: stream.Delete}, r.key)
+	}
+	m.removed = m.removed[:0]
 }
 
 // release books a row that all stages have let through.

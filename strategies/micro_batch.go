@@ -26,8 +26,15 @@ type Stage struct {
 	// Operator is the name of a stateful operator in the state metadata of a checkpoint, such as dedupe; empty where the
 	// stage is none.
 	Operator string
-	// Key are the columns of a stateful operator's key.
+	// Key are the columns that rows are shuffled by, of a stateful operator those of its key; nil where a stage takes
+	// them as they come.
 	Key []stream.Column
+	// Writes says that the stage writes the target: nothing but an audit can follow it.
+	Writes bool
+	// UniqueKey says that no key comes into the target twice, NullSafe that this is so of NULL as well.
+	UniqueKey, NullSafe bool
+	// Audits says that the stage is a job of its own that runs over the target.
+	Audits bool
 }
 
 // Spec fills in what a plan knows of a query.

@@ -19,7 +19,7 @@ import (
 // Strategy is one way of deduplicating.
 type Strategy struct {
 	Name   string
-	Engine string // flink-sql, flink-datastream or spark
+	Engine string // flink-sql, flink-datastream, spark or spark-delta
 	About  string // one line: what it does
 	Loses  string // one sentence: when it loses or leaks data
 	Facts  []Fact // what is known of it, each with the recorded case that shows it
@@ -111,6 +111,8 @@ type Plan struct {
 	New func(*sim.Ctx) sim.Operator
 	// Batch is the micro-batch query, nil where the engine takes a record at a time.
 	Batch *BatchPlan
+	// Lookback is how many days back a merge searches the table; negative: all.
+	Lookback sim.Date
 	// Finding says what a run shows of this strategy only, each with its number; empty: nothing. Nil: never anything.
 	Finding func(*results.Strategy) string
 
@@ -150,6 +152,7 @@ const (
 	ByWindow                    // another window does not know the key
 	ByTimer                     // a timer has cleared the state
 	ByHorizon                   // the watermark has removed the key
+	ByLookback                  // the table is not searched far enough back, or not the batch itself
 )
 
 // Promise is which of several rows of one key a strategy promises to end with.

@@ -194,6 +194,8 @@ type Column struct {
 	Name  string
 	Type  Type
 	Scale int // of a Decimal: digits after the point
+	// Nullable says that the column can be NULL.
+	Nullable bool
 }
 
 // Value is one column of one row. Text holds strings, Int everything else.
