@@ -7,6 +7,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,6 +28,8 @@ type Case struct {
 	Columns  Columns           `json:"columns"`
 	Plan     Plan              `json:"plan"`
 	Steps    []Step            `json:"steps"`
+
+	spark *sparkCase // of a case of Spark; then only File, Name and Engine are set
 }
 
 // Plan is the part of the recorded plan that is compared.
@@ -165,6 +168,17 @@ func Read(file string, r io.Reader) (*Case, error) {
 		return nil, fmt.Errorf("%s: larger than %d MB: not a recorded case", file, maxCaseBytes>>20)
 	}
 	c := &Case{File: file}
+	var head struct {
+		Name   string `json:"case"`
+		Engine string `json:"engine"`
+	}
+	if json.Unmarshal(b, &head) == nil && isSpark(head.Engine) {
+		c.Name, c.Engine = head.Name, head.Engine
+		if c.spark, err = readSpark(b); err != nil {
+			return nil, fmt.Errorf("%s: not a recorded case: %w", file, err)
+		}
+		return c, nil
+	}
 	if err := json.Unmarshal(b, c); err != nil {
 		return nil, fmt.Errorf("%s: not a recorded case: %w", file, err)
 	}
@@ -179,6 +193,7 @@ type Diff struct {
 	Step      int    // 0-based; -1 for the plan
 	What      string // emits, state_entries, ...
 	Want, Got string
+	Unit      string // what a step is called; empty: step
 }
 
 // Title tells where the difference is and what it is about.
@@ -186,7 +201,7 @@ func (d Diff) Title() string {
 	if d.Step < 0 {
 		return "plan: " + d.What
 	}
-	return fmt.Sprintf("step %d: %s", d.Step+1, d.What)
+	return fmt.Sprintf("%s %d: %s", cmp.Or(d.Unit, "step"), d.Step+1, d.What)
 }
 
 // WantLines is the recording's side.

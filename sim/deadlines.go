@@ -3,22 +3,27 @@ package sim
 import "deduplab/stream"
 
 // Deadlines holds entries of a table, by their Refs, until time reaches the deadline that each has as its Value. It costs
-// about 4 bytes an entry, because entries wait in buckets of a second and are looked at only when time enters theirs: so
-// an eviction looks at what it removes and the rest of one bucket, never at all the state. The zero value is empty.
+// about 4 bytes an entry, because entries wait in buckets of a second: an eviction looks at what it removes and at the
+// rest of one bucket, never at all the state. The zero value is empty.
 //
 // An entry must be Pinned, and may neither be removed nor get another Value while it waits.
 type Deadlines struct {
-	wheel   Wheel[int64] // buckets by their number, at their start
-	buckets map[int64]uint32
-	last    int64  // the bucket that was added to last, number and list
-	list    uint32 // 0: none
-	pages   []*[pageSize]deadlines
-	used    uint32 // places that were ever taken, from 1 on
-	freed   uint32 // lists that are not in use, linked by next
-	size    int
+	wheel   Wheel[int64]     // the numbers of the buckets, at their start
+	buckets map[int64]uint32 // their lists
+	// bucket and list are those that were added to last; list 0: none.
+	bucket int64
+	list   uint32
+	// reached is the bucket that time is in, and near what waits in it or was late when it came.
+	reached int64
+	near    []Ref
+
+	pages []*[pageSize]deadlines
+	used  uint32 // places that were ever taken, from 1 on
+	freed uint32 // pieces that are not in use, linked by next
+	size  int
 }
 
-// deadlines is a piece of a bucket's list: 64 bytes. All but the first piece are full.
+// deadlines is a piece of a bucket's list. All but the first piece of a list are full.
 type deadlines struct {
 	refs [14]Ref
 	n    uint32
@@ -30,25 +35,20 @@ const (
 	pageSize   = 1024
 )
 
+func secondOf(at stream.Time) int64 { return int64(at.Floor(bucketSpan) / bucketSpan) }
+
 func (d *Deadlines) at(id uint32) *deadlines { return &d.pages[id/pageSize][id%pageSize] }
 
 // Add lets an entry wait for its deadline. One whose deadline is over is taken by the next [Deadlines.Take].
 func (d *Deadlines) Add(ref Ref, deadline stream.Time) {
 	d.size++
-	bucket := int64(deadline.Floor(bucketSpan) / bucketSpan)
-	if d.list == 0 || bucket != d.last {
-		if d.buckets == nil {
-			d.buckets = map[int64]uint32{}
-		}
-		if d.list != 0 {
-			d.buckets[d.last] = d.list
-		}
-		list, ok := d.buckets[bucket]
-		if !ok {
-			list = d.piece(0)
-			d.wheel.Add(stream.Time(bucket*bucketSpan), bucket)
-		}
-		d.last, d.list = bucket, list
+	bucket := secondOf(deadline)
+	if bucket <= d.reached && d.buckets != nil {
+		d.near = append(d.near, ref)
+		return
+	}
+	if d.list == 0 || bucket != d.bucket {
+		d.open(bucket)
 	}
 	p := d.at(d.list)
 	if p.n == uint32(len(p.refs)) {
@@ -57,6 +57,26 @@ func (d *Deadlines) Add(ref Ref, deadline stream.Time) {
 	}
 	p.refs[p.n] = ref
 	p.n++
+}
+
+// open makes a bucket the one that is added to.
+func (d *Deadlines) open(bucket int64) {
+	if d.buckets == nil {
+		d.buckets, d.reached = map[int64]uint32{}, secondOf(stream.MinTime+bucketSpan)
+	}
+	d.close()
+	list, ok := d.buckets[bucket]
+	if !ok {
+		list = d.piece(0)
+		d.wheel.Add(stream.Time(bucket*bucketSpan), bucket)
+	}
+	d.bucket, d.list = bucket, list
+}
+
+func (d *Deadlines) close() {
+	if d.list != 0 {
+		d.buckets[d.bucket], d.list = d.list, 0
+	}
 }
 
 // piece takes an empty piece, linked to another.
@@ -76,48 +96,42 @@ func (d *Deadlines) piece(next uint32) uint32 {
 }
 
 // Take calls back for each entry whose deadline is at or before to, in an order that depends on nothing but the calls
-// so far. The callback may remove the entry from the table.
+// so far. To never falls. The callback may remove the entry from the table.
 func (d *Deadlines) Take(table *Table, to stream.Time, due func(Ref)) {
-	if d.list != 0 {
-		d.buckets[d.last], d.list = d.list, 0
+	if d.size == 0 {
+		return
 	}
-	var again []int64 // buckets of which something is left
-	d.wheel.Advance(to, func(_ stream.Time, numbers []int64) {
-		for _, number := range numbers {
-			list := d.buckets[number]
-			delete(d.buckets, number)
-			whole := stream.Time(number+1)*bucketSpan-1 <= to
-			left := uint32(0)
-			for id := list; id != 0; {
+	waiting := d.near
+	d.near = d.near[:0]
+	for _, ref := range waiting {
+		d.decide(table, ref, to, due)
+	}
+	d.close()
+	d.wheel.Advance(to, func(_ stream.Time, buckets []int64) {
+		for _, bucket := range buckets {
+			for id := d.buckets[bucket]; id != 0; {
 				p := d.at(id)
-				refs, next := p.refs[:p.n], p.next
-				kept := uint32(0)
-				for _, ref := range refs {
-					if whole || stream.Time(table.At(ref).Value) <= to {
-						d.size--
-						due(ref)
-					} else {
-						p.refs[kept] = ref
-						kept++
-					}
+				for _, ref := range p.refs[:p.n] {
+					d.decide(table, ref, to, due)
 				}
-				p.n = kept
-				if kept == 0 {
-					p.next, d.freed = d.freed, id
-				} else {
-					p.next, left = left, id
-				}
+				next := p.next
+				p.next, d.freed = d.freed, id
 				id = next
 			}
-			if left != 0 {
-				d.buckets[number] = left
-				again = append(again, number)
-			}
+			delete(d.buckets, bucket)
 		}
 	})
-	for _, number := range again {
-		d.wheel.Add(stream.Time(number*bucketSpan), number)
+	d.reached = max(d.reached, secondOf(to))
+}
+
+// decide takes an entry, or keeps it near.
+func (d *Deadlines) decide(table *Table, ref Ref, to stream.Time, due func(Ref)) {
+	if stream.Time(table.At(ref).Value) > to {
+		d.near = append(d.near, ref)
+		return
 	}
+	d.size--
+	due(ref)
 }
 
 // Len counts the entries that wait.

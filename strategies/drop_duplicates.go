@@ -188,11 +188,7 @@ func (o *dedupe) State(*sim.BatchCtx) sim.State {
 func (j Job) columnsOf(args Args) []int {
 	switch text := args.Text("columns"); {
 	case text == AllColumns:
-		all := make([]int, len(j.Schema.Columns))
-		for i := range all {
-			all[i] = i
-		}
-		return all
+		return j.allIndexes()
 	case text == KeyColumns:
 		return j.Schema.Key
 	default:

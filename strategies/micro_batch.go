@@ -67,12 +67,26 @@ func (p *BatchPlan) RestartRefused(before *BatchPlan) string {
 		return OperatorsDiffer
 	}
 	for i := range old {
-		if !slices.EqualFunc(old[i].Key, now[i].Key, func(a, b stream.Column) bool { return a.Type == b.Type && a.Scale == b.Scale }) {
+		sameType := func(a, b stream.Column) bool { return a.Type == b.Type && a.Scale == b.Scale }
+		if !slices.EqualFunc(old[i].Key, now[i].Key, sameType) {
 			return KeysDiffer
 		}
 	}
 	return ""
 }
+
+// NoWatermarkGiven is the condition with which Spark refuses dropDuplicatesWithinWatermark in a query without a
+// watermark: spark within-watermark/no-watermark.
+const NoWatermarkGiven = "_LEGACY_ERROR_TEMP_3102"
+
+// QueryError ends a micro-batch query.
+type QueryError struct {
+	Condition string // Spark's error condition
+	Message   string
+}
+
+// Error is the condition and the message.
+func (e *QueryError) Error() string { return "[" + e.Condition + "] " + e.Message }
 
 // watermarkDelay and its kin are the parameters of a query with withWatermark.
 var (
@@ -99,9 +113,6 @@ func (a Args) delays() [2]stream.Time {
 // HashColumns is the key of some of a row's columns: equal for equal values in the same order, whatever the columns are
 // called, as Spark compares them. spark changed-columns/other-key-same-type.
 func HashColumns(row stream.Record, columns []int) stream.Key {
-	var hi, lo xxhash.Digest
-	hi.ResetWithSeed(1)
-	lo.Reset()
 	var b []byte
 	for _, i := range columns {
 		v := row[i]
@@ -112,20 +123,19 @@ func HashColumns(row stream.Record, columns []int) stream.Key {
 		b = fmt.Appendf(append(b, 1), "%d,%d,", v.Int, len(v.Text))
 		b = append(b, v.Text...)
 	}
-	_, _ = hi.Write(b) // never fails
-	_, _ = lo.Write(b)
-	return stream.Key{Hi: hi.Sum64(), Lo: lo.Sum64()}
+	lo := xxhash.Sum64(b)
+	return stream.Key{Hi: xxhash.Sum64(append(b, 2)), Lo: lo}
 }
 
 // keyOf finds the key of a row by some columns; nil where it is the key of the workload, which the row brings along.
 func (j Job) keyOf(columns []int) func(stream.Records, *stream.Row) stream.Key {
-	withEvent := append(slices.Clone(j.Schema.Key), j.Schema.Event)
+	key := len(j.Schema.Key)
 	switch {
-	case slices.Equal(columns, j.Schema.Key):
+	case key > 0 && slices.Equal(columns, j.Schema.Key):
 		return nil
-	case slices.Equal(columns, withEvent):
+	case key > 0 && slices.Equal(columns, append(slices.Clone(j.Schema.Key), j.Schema.Event)):
 		return func(_ stream.Records, row *stream.Row) stream.Key { return row.Key.With(int64(row.Event)) }
-	case len(columns) == len(j.Schema.Columns):
+	case key > 0 && slices.Equal(columns, j.allIndexes()):
 		return func(records stream.Records, row *stream.Row) stream.Key {
 			content := records.Content(row.Tag)
 			return stream.Key{Hi: content, Lo: stream.Mix(content)}
@@ -134,6 +144,14 @@ func (j Job) keyOf(columns []int) func(stream.Records, *stream.Row) stream.Key {
 	return func(records stream.Records, row *stream.Row) stream.Key {
 		return HashColumns(records.Record(row.Tag), columns)
 	}
+}
+
+func (j Job) allIndexes() []int {
+	all := make([]int, len(j.Schema.Columns))
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // unsafeRowBytes is the size of columns as Spark's UnsafeRow holds them: a bit set of nulls, 8 bytes a column, and texts,
