@@ -16,6 +16,9 @@ import (
 
 // runSpark replays a recorded query batch by batch.
 func runSpark(file string, c *sparkCase) ([]Diff, error) {
+	if c.Batches[0].Today != "" {
+		return runSink(file, c)
+	}
 	r := &sparkReplay{c: c, run: -1, rows: &sparkRows{}}
 	if err := r.readConfig(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -134,13 +137,7 @@ func (r *sparkReplay) step(i int) (bool, error) {
 		attempt = 2
 	}
 	progress := r.engine.RunBatch(r.at(i), rows, attempt)
-	failure := ""
-	if err := r.engine.Err(); err != nil {
-		failure = err.Error()
-		if q, ok := errors.AsType[*strategies.QueryError](err); ok {
-			failure = q.Condition
-		}
-	}
+	failure := conditionOf(r.engine.Err())
 	r.differ(i, "error", orNone(b.failure()), orNone(failure))
 	if failure != "" || b.failure() != "" {
 		return true, nil
@@ -150,6 +147,17 @@ func (r *sparkReplay) step(i int) (bool, error) {
 		r.saved = r.engine.Snapshot()
 	}
 	return false, nil
+}
+
+// conditionOf is the condition of the error that ended a query, else its text; empty without an error.
+func conditionOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	if q, ok := errors.AsType[*strategies.QueryError](err); ok {
+		return q.Condition
+	}
+	return err.Error()
 }
 
 func orNone(condition string) string {
@@ -325,7 +333,7 @@ func yesNo(watermark bool) string {
 func (r *sparkReplay) emitted() []string {
 	var out []string
 	r.engine.Drain(func(c *sim.Change, _ stream.Key, _ []stream.Tag) {
-		if c.Op != sim.OpRelease && c.Op != sim.OpAgain {
+		if c.Op != sim.OpRelease && c.Op != sim.OpRewrite && c.Op != sim.OpAgain {
 			return
 		}
 		fields := map[string]string{}

@@ -121,7 +121,7 @@ func (t *StoredTarget) merge(w *TargetWrite, o *TargetOutcome) (bool, error) {
 		}
 		for _, old := range t.found {
 			if t.matched[old.ID] {
-				return false, &MultipleMatches{w.Batch}
+				return false, MultipleMatches{}
 			}
 			t.matched[old.ID] = true
 			if newer(row.Event, old.Event) {

@@ -111,18 +111,13 @@ type Partition struct {
 	Rows int64
 }
 
-// MultipleMatches is the error of an upsert of which two source rows match one row of the table. Its text begins with
-// Delta's error condition.
-type MultipleMatches struct{ Batch int64 }
+// MultipleMatches is the error of an upsert of which two source rows match one row of the table.
+type MultipleMatches struct{}
 
 // Error says what to do about it.
-func (e *MultipleMatches) Error() string {
-	return MultipleMatchesCondition + ": two rows of one batch match the same row of the table; leave one row a key " +
-		"before the MERGE"
+func (MultipleMatches) Error() string {
+	return "two rows of the batch match the same row of the table: leave one row a key before the MERGE"
 }
-
-// MultipleMatchesCondition is Delta's error condition: spark sink-merge/upsert-latest.
-const MultipleMatchesCondition = "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE"
 
 // Date is a day in UTC, counted from 1970-01-01.
 type Date int32

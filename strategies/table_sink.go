@@ -1,6 +1,7 @@
 package strategies
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -28,6 +29,9 @@ type tableSink struct {
 
 // wholeTable is the lookback of a merge without a bound.
 const wholeTable sim.Date = -1
+
+// MultipleMatches is the condition with which Delta refuses an upsert whose batch has two rows for one row of the table.
+const MultipleMatches = "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE"
 
 // sourceBatch is what is done to a batch before it is written.
 type sourceBatch uint8
@@ -92,6 +96,9 @@ func (s *tableSink) write(c *sim.BatchCtx, w *sim.TargetWrite, rows []stream.Row
 	}
 	o, err := c.Target().Write(w)
 	if err != nil {
+		if errors.As(err, &sim.MultipleMatches{}) {
+			err = &QueryError{MultipleMatches, err.Error()}
+		}
 		c.Fail(fmt.Errorf("batch %d: %w", w.Batch, err))
 		return
 	}
@@ -183,6 +190,8 @@ var (
 		About: "the MERGE is joined with `date >= today - lookback`, whole days; none: with the whole table"}
 	nullSafeParam = Param{Name: "null_safe", Kind: Bool, Default: "false",
 		About: "joins the key with <=>, to which NULL equals NULL; with = it equals nothing"}
+	appendSourceParam = Param{Name: "dedup_source_batch", Kind: Bool, Default: "false",
+		About: "dropDuplicates on the key of each batch before it is written"}
 	dedupSourceParam = Param{Name: "dedup_source_batch", Kind: Bool, Default: "false",
 		About: "dropDuplicates on the key of each batch before it is written; MERGE does not look for copies in its own batch"}
 )

@@ -74,7 +74,7 @@ func (r *rule) write(w *sim.TargetWrite) (sim.TargetOutcome, error) {
 			}
 			touched = true
 			if sources[old.ID]++; sources[old.ID] > 1 {
-				return sim.TargetOutcome{}, &sim.MultipleMatches{Batch: w.Batch}
+				return sim.TargetOutcome{}, sim.MultipleMatches{}
 			}
 		}
 		for j, old := range before {
@@ -268,7 +268,7 @@ func spell(o sim.TargetOutcome, err error) string {
 		}
 		return int(a.Old.ID) - int(b.Old.ID)
 	})
-	var multiple *sim.MultipleMatches
+	var multiple sim.MultipleMatches
 	if errors.As(err, &multiple) {
 		return multiple.Error()
 	}

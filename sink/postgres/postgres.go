@@ -165,7 +165,7 @@ func (t *target) Write(w *sim.TargetWrite) (sim.TargetOutcome, error) {
 		return t.record(tx, last, next)
 	})
 	if err != nil {
-		var multiple *sim.MultipleMatches
+		var multiple sim.MultipleMatches
 		if errors.As(err, &multiple) {
 			return sim.TargetOutcome{}, err
 		}
@@ -318,7 +318,7 @@ func (t *target) match(tx pgx.Tx, w *sim.TargetWrite, on string, o *sim.TargetOu
 			return nil
 		}
 		if matched[old.ID] {
-			return &sim.MultipleMatches{Batch: w.Batch}
+			return sim.MultipleMatches{}
 		}
 		matched[old.ID] = true
 		if s := w.Rows[i].Event; s != stream.NullTime && old.Event != stream.NullTime && s > old.Event {
