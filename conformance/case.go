@@ -29,7 +29,8 @@ type Case struct {
 	Plan     Plan              `json:"plan"`
 	Steps    []Step            `json:"steps"`
 
-	spark *sparkCase // of a case of Spark; then only File, Name and Engine are set
+	spark *sparkCase // a query of Spark; then only File, Name and Engine are set beside it
+	batch []byte     // the text of a batch job of Spark, by its Strategy
 }
 
 // Plan is the part of the recorded plan that is compared.
@@ -169,11 +170,17 @@ func Read(file string, r io.Reader) (*Case, error) {
 	}
 	c := &Case{File: file}
 	var head struct {
-		Name   string `json:"case"`
-		Engine string `json:"engine"`
+		Name     string `json:"case"`
+		Engine   string `json:"engine"`
+		Driver   string `json:"driver"`
+		Strategy string `json:"strategy"`
 	}
 	if json.Unmarshal(b, &head) == nil && isSpark(head.Engine) {
-		c.Name, c.Engine = head.Name, head.Engine
+		c.Name, c.Engine, c.Strategy = head.Name, head.Engine, head.Strategy
+		if head.Driver == "batch" {
+			c.batch = b
+			return c, nil
+		}
 		if c.spark, err = readSpark(b); err != nil {
 			return nil, fmt.Errorf("%s: not a recorded case: %w", file, err)
 		}

@@ -18,8 +18,11 @@ import (
 // Run replays a case and returns where the lab differs from the recording. The error says that the case cannot be run:
 // an unknown strategy or option, a malformed step.
 func Run(c *Case) ([]Diff, error) {
-	if c.spark != nil {
+	switch {
+	case c.spark != nil:
 		return runSpark(c.File, c.spark)
+	case c.batch != nil:
+		return runBatchJob(c)
 	}
 	if strings.HasPrefix(c.Strategy, "watermark-") {
 		return runWatermark(c)

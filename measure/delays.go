@@ -151,3 +151,7 @@ func Interpolated(sorted []int64, p int) float64 {
 // Interpolated is the percentile at p ten-thousandths, in nanoseconds, as Spark's percentile gives it. There must be
 // delays.
 func (d Delays) Interpolated(p int) float64 { return Interpolated(d.sorted, p) }
+
+// Rank is the percentile at p ten-thousandths, in nanoseconds, as Spark's percentile_approx gives it. There must be
+// delays.
+func (d Delays) Rank(p int) int64 { return Rank(d.sorted, p) }
