@@ -83,18 +83,25 @@ func (f Fact) Recording() string {
 	switch {
 	case f.Case == ArticleOnly || f.Case == NotRecorded:
 		return ""
-	case strings.HasPrefix(f.Case, "flink-extra/"), strings.HasPrefix(f.Case, "spark/"):
+	case strings.HasPrefix(f.Case, "flink-extra/"):
 		return f.Case
+	}
+	if spark, ok := strings.CutPrefix(f.Case, "spark/"); ok {
+		return "spark/" + strings.ReplaceAll(spark, "/", "-")
 	}
 	return "flink/" + f.Case
 }
 
 // Source names what shows the fact, as pages print it: flink rowtime-asc/late.
 func (f Fact) Source() string {
-	if recording := f.Recording(); recording != "" {
-		return strings.Replace(recording, "/", " ", 1)
+	recording := f.Recording()
+	switch {
+	case recording == "":
+		return f.Case
+	case strings.HasPrefix(f.Case, "spark/"):
+		recording = f.Case
 	}
-	return f.Case
+	return strings.Replace(recording, "/", " ", 1)
 }
 
 // FactsOn returns the strategy's facts on a topic.
