@@ -34,6 +34,8 @@ type BatchSpec struct {
 	Failures []stream.Time
 	// OnBatch is told of each batch that has ended; may be nil.
 	OnBatch func(*BatchProgress)
+	// Held says that the rows come from operators in front of the query: to the ledger they are held already.
+	Held bool
 	// Target is the table that the query writes to. A failure of the query and a restart from its checkpoint leave it as
 	// it is. Nil: one in memory, if a stage asks for it.
 	Target Target
@@ -364,7 +366,9 @@ func (m *BatchEngine) Row(row *stream.Row) {
 	m.Clock(row.Arrival - 1)
 	m.rows++
 	m.waiting = append(m.waiting, *row)
-	m.book(Change{Tag: row.Tag, At: row.Arrival, Op: OpHold, First: row.First}, row.Key)
+	if !m.spec.Held {
+		m.book(Change{Tag: row.Tag, At: row.Arrival, Op: OpHold, First: row.First}, row.Key)
+	}
 }
 
 // Clock moves processing time: the triggers up to now fire, and batches that end by then come out.

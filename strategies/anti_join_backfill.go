@@ -22,7 +22,7 @@ var _ = register(&Strategy{
 	Plan: func(args Args, job Job) Plan {
 		s := tableSink{mode: sim.MergeInsert, lookback: args.lookback(), nullSafe: args.Bool("null_safe"), source: args.source(),
 			backfill: true}
-		p := job.sinkPlan("anti-join", s)
+		p := job.sinkPlan("anti-join-backfill", s)
 		p.Operator = "MergeIntoCommand; for rows before the lookback BroadcastHashJoinExec or SortMergeJoinExec (LeftAnti)"
 		p.Code = s.antiJoinCode(job)
 		return p

@@ -12,7 +12,7 @@ var _ = register(&Strategy{
 	Params: []Param{appendSourceParam},
 	Plan: func(args Args, job Job) Plan {
 		s := tableSink{mode: sim.Append, source: args.source()}
-		p := job.sinkPlan("append", s)
+		p := job.sinkPlan("append-batch-sink", s)
 		p.Code = job.foreachBatch(s.dedupCode(job) + "    batch.write.format(\"delta\").mode(\"append\").saveAsTable(\"" + tableName + "\")\n")
 		return p
 	},

@@ -12,7 +12,7 @@ var _ = register(&Strategy{
 	Params: []Param{appendSourceParam},
 	Plan: func(args Args, job Job) Plan {
 		s := tableSink{mode: sim.AppendOnce, source: args.source()}
-		p := job.sinkPlan("append-once", s)
+		p := job.sinkPlan("idempotent-batch-sink", s)
 		p.Code = job.foreachBatch(s.dedupCode(job) + "    (batch.write.format(\"delta\").mode(\"append\")\n" +
 			"        .option(\"txnAppId\", \"" + tableName + "\")   # one query writes under it, and a new checkpoint needs a new one\n" +
 			"        .option(\"txnVersion\", batch_id)\n" +

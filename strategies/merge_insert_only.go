@@ -13,7 +13,7 @@ var _ = register(&Strategy{
 	Check:  checkDays("lookback"),
 	Plan: func(args Args, job Job) Plan {
 		s := tableSink{mode: sim.MergeInsert, lookback: args.lookback(), nullSafe: args.Bool("null_safe"), source: args.source()}
-		p := job.sinkPlan("merge", s)
+		p := job.sinkPlan("merge-insert-only", s)
 		p.Code = s.mergeCode(job, "        WHEN NOT MATCHED THEN INSERT *\n")
 		return p
 	},

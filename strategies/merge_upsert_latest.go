@@ -24,7 +24,7 @@ var _ = register(&Strategy{
 	Plan: func(args Args, job Job) Plan {
 		s := tableSink{mode: sim.MergeUpsert, lookback: args.lookback(), nullSafe: args.Bool("null_safe"),
 			source: map[string]sourceBatch{"latest": latestOfKey, "first": firstOfKey}[args.Text("source_batch")]}
-		p := job.sinkPlan("merge", s)
+		p := job.sinkPlan("merge-upsert-latest", s)
 		p.Changelog = stream.Mode(stream.Insert, stream.UpdateBefore, stream.UpdateAfter)
 		p.Declared, p.Promise = p.Changelog, LastByEvent
 		time := job.eventName()

@@ -23,6 +23,8 @@ type BatchPlan struct {
 // Stage is one stage of a micro-batch query.
 type Stage struct {
 	sim.BatchStage
+	// Strategy is the one that the stage is of, where it is one of several; empty: the plan's.
+	Strategy, Engine string
 	// Operator is the name of a stateful operator in the state metadata of a checkpoint, such as dedupe; empty where the
 	// stage is none.
 	Operator string

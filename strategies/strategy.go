@@ -43,6 +43,8 @@ type Job struct {
 	MiniBatch MiniBatch
 	// InsertInsensitive is table.exec.deduplicate.insert-update-after-sensitive-enabled = false.
 	InsertInsensitive bool
+	// CheckpointInterval is the time from one checkpoint to the next, 0 if there are none.
+	CheckpointInterval stream.Time
 	// WatermarkDelay is the d of WATERMARK FOR ts AS ts - d, for the code.
 	WatermarkDelay stream.Time
 }
@@ -111,6 +113,8 @@ type Plan struct {
 	New func(*sim.Ctx) sim.Operator
 	// Batch is the micro-batch query, nil where the engine takes a record at a time.
 	Batch *BatchPlan
+	// Front are strategies in front of the query that take a record at a time, each with its own New.
+	Front []Front
 	// Lookback is how many days back a merge searches the table; negative: all.
 	Lookback sim.Date
 	// Finding says what a run shows of this strategy only, each with its number; empty: nothing. Nil: never anything.
@@ -118,6 +122,12 @@ type Plan struct {
 
 	Language string // sql or java
 	Code     string // what a user would deploy
+}
+
+// Front is a strategy in front of a micro-batch query.
+type Front struct {
+	Name, Engine string
+	Plan         Plan
 }
 
 // KeyBy is what rows are grouped by.
@@ -208,6 +218,7 @@ const (
 	Column                            // the name of a column
 	Columns                           // the names of columns, KeyColumns or AllColumns
 	OptionalDuration                  // a span, or None
+	Tiers                             // strategies that stand behind one another, as JSON: see ParseTiers
 )
 
 // Values that stand for others.
@@ -224,6 +235,7 @@ func (p Param) NamesColumns() bool { return p.Kind == Order || p.Kind == Column 
 type Args struct {
 	text  map[string]string
 	order []OrderBy
+	tiers []Tier
 }
 
 // Duration returns a Duration parameter.
@@ -253,6 +265,9 @@ func (a Args) Text(name string) string { return a.text[name] }
 
 // OrderBy returns the Order parameter.
 func (a Args) OrderBy() []OrderBy { return a.order }
+
+// Tiers returns the Tiers parameter.
+func (a Args) Tiers() []Tier { return a.tiers }
 
 // Map returns all parameters by name, as written.
 func (a Args) Map() map[string]string { return a.text }
@@ -345,6 +360,10 @@ func (a *Args) set(p Param, value string, schema stream.Schema) string {
 	case Columns:
 		names, fault := parseColumns(value, schema)
 		a.text[p.Name] = names
+		return fault
+	case Tiers:
+		tiers, fault := ParseTiers(value, schema)
+		a.tiers = tiers
 		return fault
 	case Order:
 		order, fault := parseOrder(value, schema)
