@@ -91,13 +91,15 @@ func (p *Page) Text(w io.Writer) error {
 	if p.Plan.Misdeclared != "" {
 		t.field("fault", "updates come out that are not declared: "+p.Plan.Misdeclared)
 	}
-	if recorded := string(strategies.Flink23); p.Plan.Flink != recorded {
+	if p.Plan.Spark != "" {
+		t.field("engine", "Spark "+p.Plan.Spark+", Structured Streaming in micro-batches")
+	} else if recorded := string(strategies.Flink23); p.Plan.Flink != recorded {
 		t.field("engine", "Flink "+p.Plan.Flink+"; the facts below are those of "+recorded+", which was recorded")
 	}
 	facts := len(p.Topics) > 0
-	if p.Plan.Input != "append" && !facts {
+	if changelog := p.Plan.Input == "changelog"; changelog && !facts {
 		t.field("input", p.Plan.Input+": the source sends updates and deletes")
-	} else if p.Plan.Input != "append" {
+	} else if changelog {
 		t.field("input", p.Plan.Input+": the source sends updates and deletes. Facts below that do not speak of one "+
 			"are those of a source of inserts")
 	}

@@ -62,7 +62,7 @@ func (j Job) deduplicatePlan(operator string, d deduplicate) Plan {
 		Operator: "StreamingDeduplicateExec", Runtime: "org.apache.spark.sql.execution.streaming.operators.stateful." +
 			"StreamingDeduplicateExec",
 		StateClass: PerKey, Clock: "event time", InBatches: true, SharedCache: true, Language: "python",
-		Batch: &BatchPlan{Delays: d.delays, Stages: []Stage{{
+		Batch: &BatchPlan{Delays: d.delays, Consumers: appendConsumers, Stages: []Stage{{
 			BatchStage: sim.BatchStage{Name: operator, Shuffled: true, New: func(c *sim.BatchCtx) sim.BatchOperator {
 				return &dedupe{deduplicate: d, seen: c.NewTable(), evicting: evicts, keyOf: keyOf, entryBytes: entryBytes}
 			}},
@@ -221,4 +221,42 @@ func (j Job) dropDuplicatesCode(method string, d deduplicate) string {
 	return code + "    ." + method + "(" + list + "))"
 }
 
-var dropDuplicatesFacts = []Fact{}
+var dropDuplicatesFacts = []Fact{
+	{TopicState, "one entry a key, with no value: without a watermark nothing is ever removed, and numRowsTotal only " +
+		"rises", "spark/drop-duplicates-basic"},
+	{TopicState, "with the event time among the columns a key leaves with the first batch whose watermark has reached its " +
+		"time, at the end of that batch", "spark/drop-duplicates-watermark-ts-in-key-ties"},
+	{TopicState, "with a watermark but without the event time among the columns late rows are dropped, yet no key is ever " +
+		"removed", "spark/drop-duplicates-watermark-ts-not-in-key"},
+	{TopicState, "a window among the columns counts as event time by its end", "spark/drop-duplicates-watermark-window-in-key"},
+	{TopicState, "a key without event time is never removed", "spark/drop-duplicates-watermark-ts-in-key-null-ts"},
+	{TopicState, "state and watermark survive a restart", "spark/drop-duplicates-watermark-restart"},
+	{TopicState, "a restart with another number or other types of columns is refused " +
+		"(STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE)", "spark/changed-columns-fewer-keys"},
+	{TopicState, "a restart with other columns of the same number and types is accepted, and the old state read as if it were " +
+		"theirs: copies come through and distinct rows are dropped", "spark/changed-columns-other-key-same-type"},
+	{TopicState, "a restart as dropDuplicatesWithinWatermark is refused " +
+		"(STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA)", "spark/changed-columns-to-within-watermark"},
+	{TopicChangelog, "append-only: the first row of a key goes out with all its columns, nothing is taken " +
+		"back", "spark/drop-duplicates-payload"},
+	{TopicChangelog, "rows come out in the order of arrival, partition by partition of the " +
+		"shuffle", "spark/drop-duplicates-many-keys-two-partitions"},
+	lateInBatches, lateWithinBatch, lateCountsCopies, lateInBacklog, neverLateWithoutTime, slowerInput,
+	{TopicLate, "without a watermark no row is late", "spark/drop-duplicates-basic"},
+	waitsForBatch,
+	batchesByTheClock, watermarkByBatches, quietInput,
+	{TopicDeterminism, "state TTL: there is none; what ends a key is the watermark, or " +
+		"nothing", "spark/drop-duplicates-watermark-ts-in-key"},
+	replayedBatch,
+	callsNoFunction,
+	{TopicLoses, "late firsts, as soon as there is a watermark", "spark/drop-duplicates-watermark-ts-not-in-key-late"},
+	{TopicLoses, "null is a key like any other: all rows without an id are copies of the first " +
+		"one", "spark/drop-duplicates-null-key"},
+	{TopicLoses, "the first watermark is 0: rows with an event time at or before 1970 are " +
+		"late", "spark/drop-duplicates-watermark-zero-and-negative-ts"},
+	{TopicLeaks, "with the event time among the columns a copy that has another one, such as a retry with a new timestamp, " +
+		"comes through", "spark/drop-duplicates-watermark-ts-in-key"},
+	{TopicLeaks, "with a window among the columns, a copy on the other side of the window's " +
+		"edge", "spark/drop-duplicates-watermark-window-in-key"},
+	{TopicLeaks, "all columns: a copy with any difference comes through", "spark/drop-duplicates-all-columns"},
+}

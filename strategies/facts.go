@@ -83,7 +83,7 @@ func (f Fact) Recording() string {
 	switch {
 	case f.Case == ArticleOnly || f.Case == NotRecorded:
 		return ""
-	case strings.HasPrefix(f.Case, "flink-extra/"):
+	case strings.HasPrefix(f.Case, "flink-extra/"), strings.HasPrefix(f.Case, "spark/"):
 		return f.Case
 	}
 	if spark, ok := strings.CutPrefix(f.Case, "spark/"); ok {

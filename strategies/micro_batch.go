@@ -18,6 +18,16 @@ type BatchPlan struct {
 	Delays [2]stream.Time
 	// Stages are the query's stateful operators in their order, then what foreachBatch does with the output.
 	Stages []Stage
+	// Consumers are what takes the result, and what does not.
+	Consumers []BatchConsumer
+}
+
+// BatchConsumer says whether an output mode, a sink or an operator takes the result of a query.
+type BatchConsumer struct {
+	Name    string
+	Accepts bool
+	Note    string // the reason, or what to know beside a yes
+	Case    string // as in a Fact
 }
 
 // Stage is one stage of a micro-batch query.
