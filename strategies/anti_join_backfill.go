@@ -60,11 +60,11 @@ func nullSafeColumns(j Job) string {
 
 var antiJoinBackfillFacts = append([]Fact{
 	{TopicState, "none in the query: the table is the state, and a backfill is joined with all of it",
-		"spark/sink-merge/no-lookback"},
-	{TopicChangelog, "rows are only added to the table", "spark/sink-merge/no-lookback"},
-	{TopicDeterminism, "source replay: closed for a batch that is run again, which finds its rows", "spark/sink-merge/replay"},
-	{TopicLoses, "nothing but distinct events under one key", "spark/sink-merge/no-lookback"},
-	{TopicLeaks, "no copy of a backfill, however old: MERGE without a bound is the same join", "spark/sink-merge/no-lookback"},
+		"spark/sink-merge-no-lookback"},
+	{TopicChangelog, "rows are only added to the table", "spark/sink-merge-no-lookback"},
+	{TopicDeterminism, "source replay: closed for a batch that is run again, which finds its rows", "spark/sink-merge-replay"},
+	{TopicLoses, "nothing but distinct events under one key", "spark/sink-merge-no-lookback"},
+	{TopicLeaks, "no copy of a backfill, however old: MERGE without a bound is the same join", "spark/sink-merge-no-lookback"},
 	{TopicLeaks, "a copy dated within the lookback whose first row is dated before it: only rows that are old by their own " +
-		"event time take the anti-join", "spark/sink-merge/backfill-beyond-lookback"},
+		"event time take the anti-join", "spark/sink-merge-backfill-beyond-lookback"},
 }, tableFacts...)

@@ -19,10 +19,10 @@ var _ = register(&Strategy{
 })
 
 var appendBatchSinkFacts = append([]Fact{
-	{TopicState, "none; each row of the source is a row of the table", "spark/sink-append/replay"},
-	{TopicChangelog, "rows are only added to the table", "spark/sink-append/replay"},
-	{TopicDeterminism, "source replay: a batch that is run again is written again", "spark/sink-append/replay"},
-	{TopicLoses, "nothing", "spark/sink-append/replay"},
+	{TopicState, "none; each row of the source is a row of the table", "spark/sink-append-replay"},
+	{TopicChangelog, "rows are only added to the table", "spark/sink-append-replay"},
+	{TopicDeterminism, "source replay: a batch that is run again is written again", "spark/sink-append-replay"},
+	{TopicLoses, "nothing", "spark/sink-append-replay"},
 	{TopicLeaks, "every copy, and the write duplicates of a batch that failed after the write: the rerun has the same " +
-		"batch id, rows and order, and its rows stand in the table twice", "spark/sink-append/replay"},
+		"batch id, rows and order, and its rows stand in the table twice", "spark/sink-append-replay"},
 }, tableFacts...)

@@ -86,22 +86,15 @@ func (f Fact) Recording() string {
 	case strings.HasPrefix(f.Case, "flink-extra/"), strings.HasPrefix(f.Case, "spark/"):
 		return f.Case
 	}
-	if spark, ok := strings.CutPrefix(f.Case, "spark/"); ok {
-		return "spark/" + strings.ReplaceAll(spark, "/", "-")
-	}
 	return "flink/" + f.Case
 }
 
 // Source names what shows the fact, as pages print it: flink rowtime-asc/late.
 func (f Fact) Source() string {
-	recording := f.Recording()
-	switch {
-	case recording == "":
-		return f.Case
-	case strings.HasPrefix(f.Case, "spark/"):
-		recording = f.Case
+	if recording := f.Recording(); recording != "" {
+		return strings.Replace(recording, "/", " ", 1)
 	}
-	return strings.Replace(recording, "/", " ", 1)
+	return f.Case
 }
 
 // FactsOn returns the strategy's facts on a topic.

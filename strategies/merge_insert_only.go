@@ -21,20 +21,20 @@ var _ = register(&Strategy{
 
 var mergeInsertOnlyFacts = append([]Fact{
 	{TopicState, "none in the query: the table is the state, and each batch is joined with the dates of the lookback",
-		"spark/sink-merge/backfill-beyond-lookback"},
+		"spark/sink-merge-backfill-beyond-lookback"},
 	{TopicState, "date >= today - 3 touches four dates, not three: a row dated exactly today - 3 still matches",
-		"spark/sink-merge/backfill-beyond-lookback"},
+		"spark/sink-merge-backfill-beyond-lookback"},
 	{TopicChangelog, "rows are only added to the table; a batch that brings nothing new makes no version of it",
-		"spark/sink-merge/replay"},
-	{TopicDeterminism, "source replay: closed for a batch that is run again, which finds its rows", "spark/sink-merge/replay"},
-	{TopicLoses, "nothing but distinct events under one key", "spark/sink-merge/source-deduplicated"},
+		"spark/sink-merge-replay"},
+	{TopicDeterminism, "source replay: closed for a batch that is run again, which finds its rows", "spark/sink-merge-replay"},
+	{TopicLoses, "nothing but distinct events under one key", "spark/sink-merge-source-deduplicated"},
 	{TopicLeaks, "copies in one batch: a key that comes three times and matches nothing is inserted three times. " +
-		"dropDuplicates on the batch before the MERGE closes it", "spark/sink-merge/source-duplicates"},
+		"dropDuplicates on the batch before the MERGE closes it", "spark/sink-merge-source-duplicates"},
 	{TopicLeaks, "copies whose first row is dated before the lookback, at each run anew: route backfills through a batch " +
-		"job with an anti-join", "spark/sink-merge/backfill-beyond-lookback"},
+		"job with an anti-join", "spark/sink-merge-backfill-beyond-lookback"},
 	{TopicLeaks, "without a lookback a backfill brings no copy, and each batch is joined with the whole table",
-		"spark/sink-merge/no-lookback"},
-	{TopicLeaks, "with = a NULL key matches nothing, so such rows are inserted every time", "spark/sink-merge/null-key"},
-	{TopicLeaks, "with <=> NULL keys match", "spark/sink-merge/null-safe-key"},
-	{TopicLeaks, "no write duplicate: the second attempt of a batch inserts nothing", "spark/sink-merge/replay"},
+		"spark/sink-merge-no-lookback"},
+	{TopicLeaks, "with = a NULL key matches nothing, so such rows are inserted every time", "spark/sink-merge-null-key"},
+	{TopicLeaks, "with <=> NULL keys match", "spark/sink-merge-null-safe-key"},
+	{TopicLeaks, "no write duplicate: the second attempt of a batch inserts nothing", "spark/sink-merge-replay"},
 }, tableFacts...)

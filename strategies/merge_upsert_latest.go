@@ -35,17 +35,17 @@ var _ = register(&Strategy{
 })
 
 var mergeUpsertLatestFacts = append([]Fact{
-	{TopicState, "none in the query: the table is the state", "spark/sink-merge/upsert-latest"},
+	{TopicState, "none in the query: the table is the state", "spark/sink-merge-upsert-latest"},
 	{TopicChangelog, "rows of the table are updated in place: who reads it as a stream needs the change data feed",
-		"spark/sink-merge/upsert-latest"},
+		"spark/sink-merge-upsert-latest"},
 	{TopicChangelog, "an event time that is equal does not update; a version of the table is written all the same",
-		"spark/sink-merge/upsert-latest"},
+		"spark/sink-merge-upsert-latest"},
 	{TopicDeterminism, "source replay: closed for a batch that is run again: its rows are not newer than themselves; but two " +
 		"new rows of one key, inserted by the first attempt, fail the second one", NotRecorded},
 	{TopicLoses, "all that follows: two rows of a batch that match one row of the table fail the query with " +
 		MultipleMatches + ", even when only one of them meets the condition of the update",
-		"spark/sink-merge/upsert-one-qualifies"},
+		"spark/sink-merge-upsert-one-qualifies"},
 	{TopicLeaks, "two new rows of one key in one batch, of which none matches, unless one row a key is left before",
-		"spark/sink-merge/source-duplicates"},
-	{TopicLeaks, "with a lookback: a key dated before it", "spark/sink-merge/backfill-beyond-lookback"},
+		"spark/sink-merge-source-duplicates"},
+	{TopicLeaks, "with a lookback: a key dated before it", "spark/sink-merge-backfill-beyond-lookback"},
 }, tableFacts...)
