@@ -61,6 +61,14 @@ func dataCauseOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) strin
 			return "horizon"
 		case strategies.ByHorizon:
 			return "horizon"
+		case strategies.ByLookback:
+			switch {
+			case nullKey(w, leak.Tag) && !slices.ContainsFunc(plan.Batch.Stages, isNullSafe):
+				return "null_key"
+			case leak.SameBatch || plan.Lookback < 0:
+				return "same_batch"
+			}
+			return "lookback"
 		}
 		switch {
 		case plan.StateTTL > 0:
@@ -70,6 +78,16 @@ func dataCauseOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) strin
 		}
 		return sim.Unexplained
 	}
+}
+
+func isNullSafe(s strategies.Stage) bool { return s.NullSafe }
+
+// nullKey reports whether a column of a row's key is NULL.
+func nullKey(w gen.Workload, tag stream.Tag) bool {
+	schema := w.Schema()
+	return slices.ContainsFunc(schema.Key, func(k int) bool {
+		return schema.Columns[k].Nullable && w.Record(tag)[k].Null
+	})
 }
 
 // seenWithin reports whether another row of the leaked row's key had come within a span before it.

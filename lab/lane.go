@@ -47,6 +47,8 @@ type lane struct {
 	bytes    int64 // physical, at the end of the span
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
+	stages    *stages    // of a micro-batch query that is measured
+	target    sim.Target // nil: in memory, or none
 	err       error
 }
 
@@ -55,6 +57,14 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	job, plan := r.scenario.Job, e.plan
 	from, _ := r.workload.Span()
 	l := &lane{id: e.ID, from: from}
+	if plan.Batch != nil && measured {
+		l.stages = newStages(e, r.workload.Schema())
+	}
+	if plan.Batch != nil {
+		if l.target, l.err = r.openTarget(e, measured); l.err != nil {
+			return nil, fmt.Errorf("%s: %w", e.ID, l.err)
+		}
+	}
 	l.task, l.measured = r.newTask(e, l, sample), measured
 	subtasks := len(l.task.Subtasks())
 	l.peaks, l.rows = make([]int64, subtasks), make([]int64, subtasks)
@@ -62,8 +72,12 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	if job.Checkpoint.Delivery != "exactly-once" || plan.Batch != nil { // a batch is visible when it has ended
 		commit = 0
 	}
+	sink := job.Sink
+	if plan.Batch != nil { // the result is what stands in the table
+		sink = strategies.Retract
+	}
 	ledger := sim.LedgerSpec{
-		Workload: r.workload, Sink: job.Sink, CommitEvery: commit,
+		Workload: r.workload, Sink: sink, CommitEvery: commit,
 		KeyOnly: plan.Output == strategies.KeyOnly, ToChangelog: plan.ToChangelog,
 		Retracts: job.Sink == strategies.Upsert || plan.Changelog != stream.InsertOnly,
 	}
@@ -87,15 +101,31 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 
 // newTask makes the task of a lane.
 func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
-	job, plan := r.scenario.Job, e.plan
-	if plan.Batch != nil {
-		return r.newBatchEngine(plan)
+	plan := e.plan
+	switch {
+	case plan.Batch == nil:
+		return sim.NewTask(r.taskSpec(plan, l, sample))
+	case len(plan.Front) == 0:
+		return sim.NewBatchEngine(r.batchSpec(e, l))
 	}
+	chain := sim.ChainSpec{Records: r.workload, Query: r.batchSpec(e, l)}
+	for _, f := range plan.Front {
+		chain.Tasks = append(chain.Tasks, r.taskSpec(f.Plan, l, sample))
+	}
+	if l.stages != nil {
+		chain.OnChange = l.stages.change
+	}
+	return sim.NewChain(chain)
+}
+
+// taskSpec says how a strategy runs that takes a record at a time.
+func (r *run) taskSpec(plan strategies.Plan, l *lane, sample stream.Time) sim.TaskSpec {
+	job := r.scenario.Job
 	declared := plan.Changelog
 	if plan.ToChangelog {
 		declared = plan.Input
 	}
-	return sim.NewTask(sim.TaskSpec{
+	return sim.TaskSpec{
 		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
 		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
 		CheckpointInterval: job.Checkpoint.Interval,
@@ -107,11 +137,11 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 			}
 			return sim.NewTable(spec)
 		},
-	})
+	}
 }
 
-// newBatchEngine makes the engine of a micro-batch query.
-func (r *run) newBatchEngine(plan strategies.Plan) *sim.BatchEngine {
+// batchSpec says how a micro-batch query runs.
+func (r *run) batchSpec(e entry, l *lane) sim.BatchSpec {
 	spark := r.scenario.Job.Spark
 	from, _ := r.workload.Span()
 	spec := sim.BatchSpec{
@@ -121,10 +151,21 @@ func (r *run) newBatchEngine(plan strategies.Plan) *sim.BatchEngine {
 	for _, at := range spark.Failures {
 		spec.Failures = append(spec.Failures, from+at)
 	}
-	if spark.Inputs > 1 {
-		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % spark.Inputs }
+	inputs := spark.Inputs
+	switch {
+	case len(e.plan.Front) > 0: // it reads the one table that they write
+		inputs = 1
+		spec.Trigger = sim.Trigger{Every: r.scenario.Job.Checkpoint.Interval}
+	case inputs > 1:
+		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % inputs }
 	}
-	return sim.NewBatchEngine(plan.Batch.Spec(spec, spark.Inputs))
+	if l.target != nil {
+		spec.Target = l.target
+	}
+	if l.stages != nil {
+		spec.OnStage, spec.OnAudit = l.stages.batch, l.stages.audit
+	}
+	return e.plan.Batch.Spec(spec, inputs)
 }
 
 // handle drives a batch through the task.
@@ -238,6 +279,9 @@ func (l *lane) sample(at stream.Time) {
 		l.peaks[i] = max(l.peaks[i], int64(sub.State.LiveKeys))
 	}
 	l.series = append(l.series, s)
+	if chain, ok := l.task.(*sim.Chain); ok {
+		l.stages.held(chain)
+	}
 }
 
 // finish notes what is known only at the end, and lets go of the state.
@@ -258,6 +302,9 @@ func (l *lane) close() {
 		if c != nil {
 			_ = c.Close() // what it held is of no use after the run
 		}
+	}
+	if l.target != nil {
+		_ = l.target.Close() // all that was written has been committed
 	}
 }
 

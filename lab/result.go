@@ -22,6 +22,7 @@ func (r *run) result() *results.Run {
 			CheckpointIntervalMS: int64(s.Job.Checkpoint.Interval), Delivery: s.Job.Checkpoint.Delivery,
 			Sink: s.Job.Sink.String(), State: s.Job.State, WatermarkPer: s.Job.Watermark.Per, Skew: s.Job.Skew,
 			CatchUpRate: r.catchUpRate(), MiniBatchMS: int64(s.Job.MiniBatch.Latency), MiniBatchSize: s.Job.MiniBatch.Size,
+			Table: s.Job.TableKind(), Shuffle: s.Job.Spark.Shuffle,
 		},
 		Workload: r.base.survey.result(),
 	}
@@ -43,6 +44,7 @@ func fillIn(r *results.Run) {
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
 		s.Subtasks, s.Determinism, s.Verdicts = orEmpty(s.Subtasks), orEmpty(s.Determinism), orEmpty(s.Verdicts)
+		s.Stages = orEmpty(s.Stages)
 		s.Examples, s.Findings, s.State.Series = orEmpty(s.Examples), orEmpty(s.Findings), orEmpty(s.State.Series)
 	}
 }
@@ -93,6 +95,9 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan
 	s.Examples = l.ledger.Examples()
 	s.State = l.state()
 	s.LateDropped, s.LeakedWithinTTL = l.late, l.withinTTL
+	if l.stages != nil {
+		s.Stages = l.stages.result(l.firsts, r.scenario.Job.Spark.Shuffle)
+	}
 	if s.ResultRows > 0 {
 		s.Residual = float64(s.Leaked) / float64(s.ResultRows)
 	}

@@ -42,6 +42,9 @@ type Job struct {
 	CatchUpRate          int64  `json:"catch_up_rate"` // rows a second and reader in a catch-up replay
 	MiniBatchMS          int64  `json:"mini_batch_ms"` // allow-latency, 0: off
 	MiniBatchSize        int    `json:"mini_batch_size"`
+	// Table is what a sink's table is kept in: memory, pebble or postgres.
+	Table   string `json:"table"`
+	Shuffle string `json:"shuffle"` // what is shuffled: whole-row or key-first
 }
 
 // Requirement is one line of the scenario's require section, as it was resolved.
@@ -134,14 +137,16 @@ type Strategy struct {
 	Updates         int64   `json:"updates"`
 	// AppendOnlyViol counts what an insert-only consumer cannot take: updates and undeclared changes. Every declaration
 	// has inserts, so that an undeclared change is an update too, and this is the number of updates.
-	AppendOnlyViol int64         `json:"append_only_violations"`
-	InsertOnly     InsertOnly    `json:"insert_only_consumer"`
-	Latency        Latency       `json:"latency_ms"`
-	State          State         `json:"state"`
-	Subtasks       []Subtask     `json:"subtasks"`
-	Determinism    []Determinism `json:"determinism"`
-	Verdicts       []Verdict     `json:"verdicts"`
-	Examples       []Example     `json:"examples"`
+	AppendOnlyViol int64      `json:"append_only_violations"`
+	InsertOnly     InsertOnly `json:"insert_only_consumer"`
+	Latency        Latency    `json:"latency_ms"`
+	State          State      `json:"state"`
+	Subtasks       []Subtask  `json:"subtasks"`
+	// Stages are those of a micro-batch query, and of tiers.
+	Stages      []Stage       `json:"stages"`
+	Determinism []Determinism `json:"determinism"`
+	Verdicts    []Verdict     `json:"verdicts"`
+	Examples    []Example     `json:"examples"`
 	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the article.
 	Findings []string `json:"findings"`
 }

@@ -49,6 +49,26 @@ type Stage struct {
 	Audits bool
 }
 
+// RowBytes are the bytes of a row that is shuffled to the stage: whole, and with nothing but the key and the event time;
+// 0 where rows are not shuffled.
+func (s *Stage) RowBytes(schema stream.Schema) (whole, keyFirst int) {
+	if s.Key == nil {
+		return 0, 0
+	}
+	event := schema.Columns[schema.Event]
+	narrow := s.Key
+	if !slices.Contains(narrow, event) {
+		narrow = append(slices.Clone(narrow), event)
+	}
+	return unsafeRowBytes(schema.Columns), unsafeRowBytes(narrow)
+}
+
+// FlinkRowBytes is RowBytes of a strategy of Flink, whose rows are shuffled by the key.
+func FlinkRowBytes(schema stream.Schema) (whole, keyFirst int) {
+	j := Job{Schema: schema}
+	return j.rowBytes(), j.keyBytes() + columnBytes(schema.Columns[schema.Event])
+}
+
 // Spec fills in what a plan knows of a query.
 func (p *BatchPlan) Spec(spec sim.BatchSpec, inputs int) sim.BatchSpec {
 	for i := range inputs {
