@@ -61,6 +61,8 @@ func dataCauseOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) strin
 			return "horizon"
 		case strategies.ByHorizon:
 			return "horizon"
+		case strategies.ByRepair:
+			return "no_dedup"
 		case strategies.ByLookback:
 			switch {
 			case nullKey(w, leak.Tag) && !slices.ContainsFunc(plan.Batch.Stages, isNullSafe):

@@ -103,7 +103,7 @@ func (s *stages) batch(i int, p *sim.StageProgress, b *sim.MicroBatch, out []str
 	st := &s.list[i]
 	st.Repaired += p.Repaired
 	if b.Attempt > 1 {
-		if i+1 == len(s.list) || s.list[i+1].audits && !st.audits {
+		if last := i+1 == len(s.list) || s.list[i+1].audits; last && !st.audits {
 			st.WriteDuplicates += int64(len(out))
 		}
 		return

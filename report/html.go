@@ -65,7 +65,7 @@ type page struct {
 	Sections []section
 	Glossary []entry
 
-	Latency, State, Late, Changelog, Leaks, Arrival, TradeOff figure
+	Latency, State, Late, Changelog, Leaks, Tiers, Arrival, TradeOff figure
 
 	Style                   template.CSS
 	Script, ECharts         template.JS
@@ -98,7 +98,7 @@ func newPage(run *results.Run) (*page, error) {
 		Run: run, Order: order, Ran: all, Glossary: glossary,
 		Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
 		Latency: latencyFigure(all), State: stateFigure(all), Late: lateFigure(all), Changelog: changelogFigure(all),
-		Leaks: causesFigure(all), Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all),
+		Leaks: causesFigure(all), Tiers: tiersFigure(all), Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all),
 		Style: template.CSS(pageStyle), Script: template.JS(pageScript),
 	}
 	p.Question = fmt.Sprintf("Which way of removing the duplicates of %s meets every requirement?", run.Scenario)
@@ -112,7 +112,7 @@ func newPage(run *results.Run) (*page, error) {
 		}
 	}
 	specs := []chart{}
-	for _, f := range []figure{p.Latency, p.State, p.Late, p.Changelog, p.Leaks, p.Arrival, p.TradeOff} {
+	for _, f := range []figure{p.Latency, p.State, p.Late, p.Changelog, p.Leaks, p.Tiers, p.Arrival, p.TradeOff} {
 		specs = append(specs, f.Charts...)
 	}
 	var err error

@@ -43,6 +43,7 @@ func Terminal(w io.Writer, run *results.Run) error {
 	case len(refused) < len(order):
 		b.WriteString(t.String())
 	}
+	b.WriteString(tiers(order))
 	b.WriteString(refusals(refused))
 	if !run.Workload.Labelled && len(order) > 0 {
 		b.WriteString("\n" + wrap("", unlabelled, lineWidth))

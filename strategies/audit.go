@@ -24,7 +24,7 @@ var _ = register(&Strategy{
 		p.Batch.Stages = append(p.Batch.Stages, stage)
 		if args.Bool("repair") {
 			p.Changelog = stream.Mode(stream.Insert, stream.Delete)
-			p.Declared = p.Changelog
+			p.Declared, p.Leaks = p.Changelog, ByRepair
 		}
 		p.Operator = "a batch job beside the query"
 		p.Code = job.auditCode(args)

@@ -163,6 +163,7 @@ const (
 	ByTimer                     // a timer has cleared the state
 	ByHorizon                   // the watermark has removed the key
 	ByLookback                  // the table is not searched far enough back, or not the batch itself
+	ByRepair                    // nothing is removed but by an audit, later
 )
 
 // Promise is which of several rows of one key a strategy promises to end with.

@@ -3,6 +3,7 @@ package strategies
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -83,7 +84,7 @@ func (j Job) tieredPlan(tiers []Tier) Plan {
 	}
 	var operators, code []string
 	for i, tier := range tiers {
-		sub := tier.Strategy.Plan(tier.Args, j)
+		sub := tier.Strategy.Plan(p.auditArgs(tier), j)
 		if p.Refused = sub.Refused; p.Refused == "" {
 			p.Refused = j.chain(&p, tier, sub)
 		}
@@ -94,7 +95,7 @@ func (j Job) tieredPlan(tiers []Tier) Plan {
 		operators = append(operators, sub.Operator)
 		code = append(code, tierCode(i, tier, sub, len(p.Front)))
 		p.StateClass = StateClasses[max(slices.Index(StateClasses, p.StateClass), slices.Index(StateClasses, sub.StateClass))]
-		if sub.Leaks != NoDeduplication {
+		if sub.Leaks != NoDeduplication && (sub.Leaks != ByRepair || p.Leaks == NoDeduplication) {
 			p.Leaks, p.StateTTL, p.Timer, p.Window, p.Lookback = sub.Leaks, sub.StateTTL, sub.Timer, sub.Window, sub.Lookback
 		}
 		if sub.Promise != AnyRow {
@@ -105,6 +106,16 @@ func (j Job) tieredPlan(tiers []Tier) Plan {
 	p.Operator, p.Runtime = strings.Join(operators, " > "), "one after the other"
 	p.Code = strings.Join(code, "\n\n")
 	return p
+}
+
+// auditArgs lets an audit that is not told of a lookback know that of the MERGE before it.
+func (p *Plan) auditArgs(tier Tier) Args {
+	args := tier.Args
+	if _, told := args.Optional("lookback"); tier.Strategy.Name == "audit" && !told && p.Leaks == ByLookback && p.Lookback >= 0 {
+		args.text = maps.Clone(args.text)
+		args.text["lookback"] = fmt.Sprintf("%dd", p.Lookback)
+	}
+	return args
 }
 
 // chain adds a tier to the plan. It returns the reason why it cannot stand where it stands.
