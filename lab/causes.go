@@ -59,8 +59,13 @@ func dataCauseOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) strin
 				return "stale_timer"
 			}
 			return "horizon"
-		case strategies.ByHorizon:
-			return "horizon"
+		case strategies.ByHorizon, strategies.ByColumns:
+			if cause := distinguished(plan, w, leak, sameKey); cause != "" {
+				return cause
+			}
+			if plan.Leaks == strategies.ByHorizon {
+				return "horizon"
+			}
 		case strategies.ByRepair:
 			return "no_dedup"
 		case strategies.ByLookback:
@@ -90,6 +95,33 @@ func nullKey(w gen.Workload, tag stream.Tag) bool {
 	return slices.ContainsFunc(schema.Key, func(k int) bool {
 		return schema.Columns[k].Nullable && w.Record(tag)[k].Null
 	})
+}
+
+// distinguished tells by what a copy differs from all rows of its key that came before it, where the strategy takes only
+// those for copies that agree in more than the key; empty where it does not differ.
+func distinguished(plan strategies.Plan, w gen.Workload, leak sim.LeakedRow, before []stream.Tag) string {
+	if plan.Compared == nil {
+		return ""
+	}
+	row := w.Record(leak.Tag)
+	equal := slices.DeleteFunc(slices.Clone(before), func(t stream.Tag) bool {
+		other := w.Record(t)
+		return slices.ContainsFunc(plan.Compared, func(column int) bool { return row[column] != other[column] })
+	})
+	if len(equal) == 0 {
+		return "payload_differs"
+	}
+	if plan.Window == 0 {
+		return ""
+	}
+	event := w.Schema().Event
+	window := func(t stream.Tag) stream.Time {
+		return strategies.WindowEnd(stream.Time(w.Order(t, event)), plan.Window)
+	}
+	if !slices.ContainsFunc(equal, func(t stream.Tag) bool { return window(t) == window(leak.Tag) }) {
+		return "window_boundary"
+	}
+	return ""
 }
 
 // seenWithin reports whether another row of the leaked row's key had come within a span before it.

@@ -10,7 +10,7 @@ import (
 
 // findings are what the measurement of a strategy brought up by itself: where the engine parts from the articles, each
 // with the number that shows it.
-func findings(s *results.Strategy, plan strategies.Plan) []string {
+func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []string {
 	if s.Refused != "" {
 		return nil
 	}
@@ -25,7 +25,14 @@ func findings(s *results.Strategy, plan strategies.Plan) []string {
 		note("%s events lost as late%s; the engine's own counter says %s, because it counts late copies and late firsts "+
 			"alike", count(n), which, count(s.LateDropped))
 	} else if s.LateDropped > 0 {
-		note("numLateRecordsDropped says %s, yet nothing is lost: all of them are late copies", count(s.LateDropped))
+		counter := "numLateRecordsDropped"
+		if s.Spark != nil {
+			counter = "numRowsDroppedByWatermark"
+		}
+		note(counter+" says %s, yet nothing is lost: all of them are late copies", count(s.LateDropped))
+	}
+	if s.Spark != nil {
+		notes = append(notes, sparkFindings(s, plan, job)...)
 	}
 	if plan.Finding != nil {
 		if text := plan.Finding(s); text != "" {

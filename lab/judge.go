@@ -117,6 +117,10 @@ func judgeSame(v *results.Verdict, q scenarios.Requirement, s *results.Strategy)
 
 func judgeMetric(v *results.Verdict, q scenarios.Requirement, s *results.Strategy) {
 	value, ok := s.Metric(q.Name)
+	if strings.HasPrefix(q.Name, "spark.") && s.Spark == nil {
+		v.Verdict, v.Value = results.NotApplicable, "not in micro-batches"
+		return
+	}
 	if !ok {
 		v.Verdict, v.Value = results.Undetermined, "unknown"
 		return

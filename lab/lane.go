@@ -43,6 +43,7 @@ type lane struct {
 	handled  int64
 	firsts   int64
 	from     stream.Time
+	batches  *batches // of a micro-batch query that is measured
 	cold     []sim.Cold
 	bytes    int64 // physical, at the end of the span
 	// withinTTL counts leaks though a row of the key had come within the TTL.
@@ -56,7 +57,7 @@ type lane struct {
 func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error) {
 	job, plan := r.scenario.Job, e.plan
 	from, _ := r.workload.Span()
-	l := &lane{id: e.ID, from: from}
+	l := &lane{id: e.ID, from: from, measured: measured}
 	if plan.Batch != nil && measured {
 		l.stages = newStages(e, r.workload.Schema())
 	}
@@ -65,7 +66,7 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 			return nil, fmt.Errorf("%s: %w", e.ID, l.err)
 		}
 	}
-	l.task, l.measured = r.newTask(e, l, sample), measured
+	l.task = r.newTask(e, l, sample)
 	subtasks := len(l.task.Subtasks())
 	l.peaks, l.rows = make([]int64, subtasks), make([]int64, subtasks)
 	commit := job.Checkpoint.Interval
@@ -106,7 +107,9 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 	case plan.Batch == nil:
 		return sim.NewTask(r.taskSpec(plan, l, sample))
 	case len(plan.Front) == 0:
-		return sim.NewBatchEngine(r.batchSpec(e, l))
+		engine := sim.NewBatchEngine(r.batchSpec(e, l))
+		l.watchBatches(engine)
+		return engine
 	}
 	chain := sim.ChainSpec{Records: r.workload, Query: r.batchSpec(e, l)}
 	for _, f := range plan.Front {
@@ -115,7 +118,16 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 	if l.stages != nil {
 		chain.OnChange = l.stages.change
 	}
-	return sim.NewChain(chain)
+	c := sim.NewChain(chain)
+	l.watchBatches(c.Query())
+	return c
+}
+
+// watchBatches lets what is measured of batches look at the query's state.
+func (l *lane) watchBatches(query *sim.BatchEngine) {
+	if l.batches != nil {
+		l.batches.engine = query
+	}
 }
 
 // taskSpec says how a strategy runs that takes a record at a time.
@@ -143,7 +155,7 @@ func (r *run) taskSpec(plan strategies.Plan, l *lane, sample stream.Time) sim.Ta
 // batchSpec says how a micro-batch query runs.
 func (r *run) batchSpec(e entry, l *lane) sim.BatchSpec {
 	spark := r.scenario.Job.Spark
-	from, _ := r.workload.Span()
+	from, to := r.workload.Span()
 	spec := sim.BatchSpec{
 		Records: r.workload, Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
 		NoDataBatches: spark.NoDataBatches,
@@ -164,6 +176,10 @@ func (r *run) batchSpec(e entry, l *lane) sim.BatchSpec {
 	}
 	if l.stages != nil {
 		spec.OnStage, spec.OnAudit = l.stages.batch, l.stages.audit
+	}
+	if l.measured {
+		l.batches = newBatches(e.plan.Batch, from, to, spec.Trigger.Every, spark.Policy)
+		spec.OnBatch = l.batches.add
 	}
 	return e.plan.Batch.Spec(spec, inputs)
 }

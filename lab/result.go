@@ -2,6 +2,7 @@ package lab
 
 import (
 	"runtime/debug"
+	"slices"
 
 	"deduplab/results"
 	"deduplab/scenarios"
@@ -26,11 +27,15 @@ func (r *run) result() *results.Run {
 		},
 		Workload: r.base.survey.result(),
 	}
+	if slices.ContainsFunc(r.entries, func(e entry) bool { return e.plan.Batch != nil }) {
+		out.Job.Spark = sparkJob(s.Job.Spark)
+		out.Versions["spark"] = strategies.Spark
+	}
 	for _, q := range s.Require {
 		out.Require = append(out.Require, results.Requirement{Name: q.Name, Bound: q.Bound})
 	}
 	for i, e := range r.entries {
-		out.Strategies = append(out.Strategies, r.strategy(i, e, out.Workload))
+		out.Strategies = append(out.Strategies, r.strategy(i, e, out))
 	}
 	out.Summary = summary(out)
 	fillIn(out)
@@ -70,7 +75,7 @@ func versions(flink string) map[string]string {
 }
 
 // strategy puts together one strategy.
-func (r *run) strategy(i int, e entry, w results.Workload) results.Strategy {
+func (r *run) strategy(i int, e entry, out *results.Run) results.Strategy {
 	plan := e.plan
 	s := results.Strategy{
 		ID: e.ID, Name: e.Strategy.Name, Params: e.Args.Map(), Engine: e.Strategy.Engine, About: e.Strategy.About,
@@ -82,10 +87,10 @@ func (r *run) strategy(i int, e entry, w results.Workload) results.Strategy {
 		LeaksByCause: map[string]int64{}, LossesByCause: map[string]int64{},
 	}
 	if l := r.base.lanes[i]; l != nil {
-		r.measured(&s, i, l, plan, w)
+		r.measured(&s, i, l, plan, out.Workload)
 	}
 	s.Verdicts = judge(r.scenario.Require, &s)
-	s.Findings = findings(&s, plan)
+	s.Findings = findings(&s, plan, out.Job)
 	return s
 }
 
@@ -95,8 +100,9 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan
 	s.Examples = l.ledger.Examples()
 	s.State = l.state()
 	s.LateDropped, s.LeakedWithinTTL = l.late, l.withinTTL
-	if l.stages != nil {
+	if l.batches != nil {
 		s.Stages = l.stages.result(l.firsts, r.scenario.Job.Spark.Shuffle)
+		s.Spark = l.batches.result(l.series)
 	}
 	if s.ResultRows > 0 {
 		s.Residual = float64(s.Leaked) / float64(s.ResultRows)

@@ -183,7 +183,7 @@ func jobFacts(j results.Job) []fact {
 	if j.MiniBatchMS > 0 {
 		batch, size = millis(j.MiniBatchMS), "or "+plural(int64(j.MiniBatchSize), "row")
 	}
-	return []fact{
+	facts := []fact{
 		{"Flink", j.Flink, "", ""},
 		{"input", j.Input, "", ""},
 		{"parallelism", count(int64(j.Parallelism)), "", "subtask"},
@@ -198,6 +198,44 @@ func jobFacts(j results.Job) []fact {
 		{"state", j.State, "", ""},
 		{"skew", plural(int64(j.Skew), "row"), "the lead of a partition when interleaved anew", ""},
 		{"catch-up rate", count(j.CatchUpRate) + "/s", "rows of a reader in a backlog", ""},
+	}
+	if s := j.Spark; s != nil {
+		facts = append(facts, sparkFacts(s)...)
+	}
+	return facts
+}
+
+// sparkFacts are what the micro-batch queries ran in.
+func sparkFacts(s *results.SparkJob) []fact {
+	trigger, most, cost := "when all has arrived", "", "nothing"
+	if s.TriggerMS > 0 {
+		trigger = "every " + millis(s.TriggerMS)
+	} else if s.Trigger == "processing-time" {
+		trigger = "when the one before has ended"
+	}
+	if s.MaxRows > 0 {
+		most = "at most " + plural(int64(s.MaxRows), "row")
+	}
+	if s.BatchCostMS > 0 || s.CostRowsPerSecond > 0 {
+		cost = millis(s.BatchCostMS)
+		if s.CostRowsPerSecond > 0 {
+			cost += " and 1 s for " + plural(s.CostRowsPerSecond, "row")
+		}
+	}
+	noData, policy := "off", ""
+	if s.NoDataBatches {
+		noData = "on"
+	}
+	if s.Inputs > 1 {
+		policy = "watermark policy " + s.WatermarkPolicy
+	}
+	return []fact{
+		{"Spark", s.Version, "", ""},
+		{"micro-batch", trigger, most, "micro-batch"},
+		{"no-data batches", noData, "", ""},
+		{"inputs", count(int64(s.Inputs)), policy, ""},
+		{"a batch takes", cost, "", ""},
+		{"failures", count(int64(len(s.FailuresMS))), "", ""},
 	}
 }
 

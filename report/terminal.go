@@ -43,6 +43,7 @@ func Terminal(w io.Writer, run *results.Run) error {
 	case len(refused) < len(order):
 		b.WriteString(t.String())
 	}
+	b.WriteString(microBatches(order))
 	b.WriteString(tiers(order))
 	b.WriteString(refusals(refused))
 	if !run.Workload.Labelled && len(order) > 0 {
@@ -57,6 +58,28 @@ func Terminal(w io.Writer, run *results.Run) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// microBatches is a table of what the queries of Spark did; empty where there are none.
+func microBatches(order []*results.Strategy) string {
+	numbers := map[int]bool{}
+	for column := range 9 {
+		numbers[column+1] = true
+	}
+	t := table{right: numbers}
+	t.add("micro-batches", "run", "no data", "again", "numRowsTotal", "at the end", "per hour", "removed", "dropped late",
+		"dropped copies")
+	for _, s := range order {
+		if b := s.Spark; b != nil {
+			t.add(s.ID, count(b.Batches), count(b.NoDataBatches), count(b.Reruns), count(b.RowsTotal.Peak),
+				count(b.RowsTotal.End), count(b.RowsTotal.PerHour), count(b.RowsRemoved), count(b.DroppedByWatermark),
+				count(b.DroppedDuplicates))
+		}
+	}
+	if len(t.rows) == 1 {
+		return ""
+	}
+	return "\n" + t.String()
 }
 
 // unlabelled says what a trace without labels cannot show.

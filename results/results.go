@@ -45,6 +45,22 @@ type Job struct {
 	// Table is what a sink's table is kept in: memory, pebble or postgres.
 	Table   string `json:"table"`
 	Shuffle string `json:"shuffle"` // what is shuffled: whole-row or key-first
+	// Spark is what the queries of Spark ran in; nil where there were none.
+	Spark *SparkJob `json:"spark,omitempty"`
+}
+
+// SparkJob is what the micro-batch queries of a job ran in.
+type SparkJob struct {
+	Version           string  `json:"version"`
+	Trigger           string  `json:"trigger"`    // processing-time or available-now
+	TriggerMS         int64   `json:"trigger_ms"` // interval; 0: as soon as the batch before has ended
+	MaxRows           int     `json:"max_rows_per_trigger"`
+	NoDataBatches     bool    `json:"no_data_batches"`
+	WatermarkPolicy   string  `json:"watermark_policy"`
+	Inputs            int     `json:"inputs"`
+	BatchCostMS       int64   `json:"batch_cost_ms"`
+	CostRowsPerSecond int64   `json:"cost_rows_per_second"` // 0: rows cost nothing
+	FailuresMS        []int64 `json:"failures_ms,omitempty"`
 }
 
 // Requirement is one line of the scenario's require section, as it was resolved.
@@ -141,7 +157,9 @@ type Strategy struct {
 	InsertOnly     InsertOnly `json:"insert_only_consumer"`
 	Latency        Latency    `json:"latency_ms"`
 	State          State      `json:"state"`
-	Subtasks       []Subtask  `json:"subtasks"`
+	// Spark is what the micro-batches of a query of Spark did; nil for other engines.
+	Spark    *Spark    `json:"spark,omitempty"`
+	Subtasks []Subtask `json:"subtasks"`
 	// Stages are those of a micro-batch query, and of tiers.
 	Stages      []Stage       `json:"stages"`
 	Determinism []Determinism `json:"determinism"`
@@ -219,6 +237,56 @@ type StateSample struct {
 	Bytes    int64 `json:"bytes"`
 	Rows     int64 `json:"rows"`
 	Keys     int64 `json:"keys"`
+}
+
+// Spark is what the micro-batches of a query did. Counters that Spark has are named as it names them, and sum up all
+// stateful operators and batches; a batch that was run again counts once.
+type Spark struct {
+	Batches       int64 `json:"batches"`         // those without data among them
+	NoDataBatches int64 `json:"no_data_batches"` // those that had no rows
+	Reruns        int64 `json:"reruns"`          // batches that failed and were run again
+	// FellBehind counts the batches that took longer than the trigger's interval.
+	FellBehind         int64      `json:"fell_behind"`
+	RowsTotal          RowsTotal  `json:"numRowsTotal"`
+	RowsUpdated        int64      `json:"numRowsUpdated"`
+	RowsRemoved        int64      `json:"numRowsRemoved"`
+	DroppedByWatermark int64      `json:"numRowsDroppedByWatermark"`
+	DroppedDuplicates  int64      `json:"numDroppedDuplicateRows"`
+	Standstill         Standstill `json:"standstill"`
+	// DroppedByInput is numRowsDroppedByWatermark by the input that the rows came from, where there are several.
+	DroppedByInput []int64 `json:"dropped_by_input,omitempty"`
+	// Operators are the stateful operators one by one, where there are several.
+	Operators []SparkOperator `json:"operators,omitempty"`
+}
+
+// RowsTotal is numRowsTotal, the keys in the state.
+type RowsTotal struct {
+	Peak int64 `json:"peak"`
+	End  int64 `json:"end"`
+	// PerHour is how much it rises in an hour, over the second half of the run; below 0 where it falls.
+	PerHour int64 `json:"per_hour"`
+}
+
+// Standstill is the longest time for which no batch moved the watermark, within the span of the run.
+type Standstill struct {
+	Millis    int64 `json:"ms"`
+	FromMS    int64 `json:"from_ms"`      // from the start
+	RowsTotal int64 `json:"numRowsTotal"` // at its end
+	// Input is the number of the input that held the watermark back while another one went on, counted from 1; 0 where none
+	// did.
+	Input int64 `json:"input"`
+}
+
+// SparkOperator is one stateful operator of several.
+type SparkOperator struct {
+	Name               string    `json:"name"`
+	RowsIn             int64     `json:"rows_in"`
+	RowsOut            int64     `json:"rows_out"`
+	RowsTotal          RowsTotal `json:"numRowsTotal"`
+	RowsUpdated        int64     `json:"numRowsUpdated"`
+	RowsRemoved        int64     `json:"numRowsRemoved"`
+	DroppedByWatermark int64     `json:"numRowsDroppedByWatermark"`
+	DroppedDuplicates  int64     `json:"numDroppedDuplicateRows"`
 }
 
 // Subtask shows skew between the parallel instances of the operator.

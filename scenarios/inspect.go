@@ -194,7 +194,7 @@ func (p *printer) spark(s, d Spark) {
 	p.orDefault(2, "trigger", s.Trigger.Every == d.Trigger.Every && !s.Trigger.AvailableNow, formatTrigger(s.Trigger))
 	p.orDefault(2, "max_rows_per_trigger", s.Trigger.MaxRows == 0, s.Trigger.MaxRows)
 	p.orDefault(2, "no_data_batches", s.NoDataBatches == d.NoDataBatches, s.NoDataBatches)
-	p.orDefault(2, "watermark_policy", s.Policy == d.Policy, policies[s.Policy])
+	p.orDefault(2, "watermark_policy", s.Policy == d.Policy, PolicyName(s.Policy))
 	p.orDefault(2, "inputs", s.Inputs == d.Inputs, s.Inputs)
 	p.open(2, "cost")
 	p.orDefault(3, "batch", s.Cost.Batch == 0, dur(s.Cost.Batch))
@@ -211,7 +211,7 @@ func (p *printer) spark(s, d Spark) {
 
 func formatTrigger(t sim.Trigger) string {
 	if t.AvailableNow {
-		return availableNow
+		return AvailableNow
 	}
 	return dur(t.Every)
 }

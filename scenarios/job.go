@@ -68,8 +68,8 @@ func (l *loader) job(n *yml.Node) {
 	)
 }
 
-// availableNow is the trigger that runs once over all that has arrived.
-const availableNow = "available-now"
+// AvailableNow is the trigger that runs once over all that has arrived.
+const AvailableNow = "available-now"
 
 func (l *loader) spark(n *yml.Node) {
 	s := &l.scenario.Job.Spark
@@ -124,18 +124,21 @@ func (j Job) TableKind() string {
 
 // trigger reads an interval or available-now. It leaves the limit of rows, which stands beside it, to its own field.
 func trigger(s string) (sim.Trigger, error) {
-	if s == availableNow {
+	if s == AvailableNow {
 		return sim.Trigger{AvailableNow: true}, nil
 	}
 	every, err := span(s)
 	if err != nil {
-		return sim.Trigger{}, fmt.Errorf("%w; or write %s", err, availableNow)
+		return sim.Trigger{}, fmt.Errorf("%w; or write %s", err, AvailableNow)
 	}
 	return sim.Trigger{Every: every}, nil
 }
 
 // policies are the names of the watermark policies.
 var policies = []string{sim.MinWatermark: "min", sim.MaxWatermark: "max"}
+
+// PolicyName is how a scenario writes a policy.
+func PolicyName(p sim.WatermarkPolicy) string { return policies[p] }
 
 func policy(s string) (sim.WatermarkPolicy, error) {
 	name, err := yml.OneOf(policies...)(s)

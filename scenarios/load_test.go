@@ -188,6 +188,13 @@ var broken = []struct {
 			"  - nontime: {id: by-price, order_by: price asc, ttl: 2h}\n",
 		"strategies: []\n",
 	}},
+	{name: "spark", edits: []string{
+		"sink: retract\n", "sink: retract\n  spark: {trigger: once, max_rows_per_trigger: -1, no_data_batches: maybe, " +
+			"watermark_policy: mean, inputs: 0, cost: {batch: 1, rows_per_second: -1}, failures: [1x], triggers: 1s}\n",
+		"- pass-through", "- drop-duplicates: {columns: [order_id, prise], delay: x, window: 1}\n" +
+			"  - drop-duplicates-within-watermark: {delay: none, columns: [price, price]}",
+	}},
+	{name: "spark without an end of a batch", edits: []string{"sink: retract\n", "sink: retract\n  spark: {trigger: 0s}\n"}},
 	{name: "bounds", edits: []string{
 		"residual: <= 0.1%", "residual: 0.1%", "lost: <= 0", "lost: <= 0.5", "append_only: true",
 		"append_only: false",

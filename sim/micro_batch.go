@@ -32,7 +32,7 @@ type BatchSpec struct {
 	// Failures are moments. The first batch that ends at or after each of them fails after its rows have been written and
 	// before it is committed; it is then run again.
 	Failures []stream.Time
-	// OnBatch is told of each batch that has ended; may be nil.
+	// OnBatch is told of each batch that has ended, and keeps nothing of what it is told; may be nil.
 	OnBatch func(*BatchProgress)
 	// Held says that the rows come from operators in front of the query: to the ledger they are held already.
 	Held bool
@@ -155,6 +155,9 @@ type BatchProgress struct {
 	WatermarkAfter stream.Time
 	InputRows      int
 	Stages         []StageProgress
+	// Inputs are the watermarks that the inputs have come to, by which the policy makes the one of the query; 0 for one that
+	// has said nothing yet.
+	Inputs []stream.Time
 }
 
 // StageProgress is what one stage did in a batch, named as Spark's StateOperatorProgress.
@@ -235,6 +238,9 @@ func (c *BatchCtx) Drop(row *stream.Row, to Disposition) {
 		c.Progress.DroppedDuplicates++
 	}
 	if c.Batch.Attempt == 1 {
+		if to == Late {
+			c.engine.lateBy[c.engine.input(row)]++
+		}
 		c.engine.book(Change{Tag: row.Tag, At: c.Batch.End, Op: OpDropHeld, To: to, Behind: row.Behind}, row.Key)
 	}
 }
@@ -303,6 +309,7 @@ type BatchEngine struct {
 	removed   []removal // of the running batch, which leave the result after its rows have come into it
 
 	rows, dropped int64
+	lateBy        []int64 // by input
 	changes       []Change
 	keys          []stream.Key
 	err           error
@@ -326,7 +333,7 @@ type batchStage struct {
 func NewBatchEngine(spec BatchSpec) *BatchEngine {
 	spec.Partitions = max(spec.Partitions, 1)
 	m := &BatchEngine{spec: spec, stages: make([]batchStage, len(spec.Stages)),
-		largest: make([]stream.Time, len(spec.Inputs)), failures: spec.Failures,
+		largest: make([]stream.Time, len(spec.Inputs)), lateBy: make([]int64, len(spec.Inputs)), failures: spec.Failures,
 		replaces: map[stream.Tag]stream.Tag{}, sameBatch: map[stream.Tag]bool{}}
 	for _, delay := range spec.Inputs {
 		m.hasWatermark = m.hasWatermark || delay != NoWatermark
@@ -578,7 +585,7 @@ func (m *BatchEngine) commit(progress *BatchProgress, rows []stream.Row) *BatchP
 	m.batches++
 	m.late = m.watermark
 	m.watermark = max(m.watermark, m.combined())
-	progress.WatermarkAfter = m.watermark
+	progress.WatermarkAfter, progress.Inputs = m.watermark, m.largest
 	if m.spec.OnBatch != nil {
 		m.spec.OnBatch(progress)
 	}
@@ -587,16 +594,23 @@ func (m *BatchEngine) commit(progress *BatchProgress, rows []stream.Row) *BatchP
 
 // observe notes the event times of a batch.
 func (m *BatchEngine) observe(rows []stream.Row) {
-	input := 0
 	for i := range rows {
-		if m.spec.InputOf != nil {
-			input = m.spec.InputOf(&rows[i])
-		}
+		input := m.input(&rows[i])
 		if delay := m.spec.Inputs[input]; rows[i].Event != stream.NullTime && delay != NoWatermark {
 			m.largest[input] = max(m.largest[input], rows[i].Event-delay)
 		}
 	}
 }
+
+func (m *BatchEngine) input(row *stream.Row) int {
+	if m.spec.InputOf == nil {
+		return 0
+	}
+	return m.spec.InputOf(row)
+}
+
+// LateByInput counts the rows that were dropped by the watermark, by the input that they came from.
+func (m *BatchEngine) LateByInput() []int64 { return m.lateBy }
 
 // combined makes one watermark of those of the inputs.
 func (m *BatchEngine) combined() stream.Time {

@@ -69,6 +69,9 @@ func (j Job) deduplicatePlan(operator string, d deduplicate) Plan {
 			Operator: operator, Key: key,
 		}}},
 	}
+	if !slices.Equal(d.columns, j.Schema.Key) || d.window > 0 {
+		p.Leaks, p.Compared, p.Window = ByColumns, d.columns, d.window
+	}
 	if evicts {
 		p.StateClass, p.Leaks = TimeBounded, ByHorizon
 	}

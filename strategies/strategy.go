@@ -103,6 +103,8 @@ type Plan struct {
 	// Leaks says how copies can come through, for the ledger's causes. Timer and Window are the spans it goes by.
 	Leaks         Leak
 	Timer, Window stream.Time
+	// Compared are the columns in which two rows must agree to be copies, and Window too if it is not 0; nil: the key.
+	Compared []int
 	// Promise is the version of an event that the strategy promises to end with.
 	Promise Promise
 	// InBatches says that rows wait for the end of a batch, in which the engine's order of keys is that of a hash map.
@@ -164,6 +166,7 @@ const (
 	ByHorizon                   // the watermark has removed the key
 	ByLookback                  // the table is not searched far enough back, or not the batch itself
 	ByRepair                    // nothing is removed but by an audit, later
+	ByColumns                   // only rows that agree in Plan.Compared are copies
 )
 
 // Promise is which of several rows of one key a strategy promises to end with.
@@ -336,6 +339,9 @@ func (a *Args) set(p Param, value string, schema stream.Schema) string {
 			break
 		}
 		t, err := stream.ParseDuration(value)
+		if err != nil && p.Kind == OptionalDuration {
+			return err.Error() + "; or write " + None
+		}
 		if err != nil {
 			return err.Error()
 		}
