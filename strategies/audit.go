@@ -24,7 +24,7 @@ var _ = register(&Strategy{
 		p.Batch.Stages = append(p.Batch.Stages, stage)
 		if args.Bool("repair") {
 			p.Changelog = stream.Mode(stream.Insert, stream.Delete)
-			p.Declared, p.Leaks = p.Changelog, ByRepair
+			p.Declared, p.Leaks, p.Batch.Consumers = p.Changelog, ByRepair, updatedTable
 		}
 		p.Operator = "a batch job beside the query"
 		p.Code = job.auditCode(args)
@@ -162,8 +162,11 @@ func (o *auditor) State(*sim.BatchCtx) sim.State { return sim.State{} }
 // auditCode renders the job.
 func (j Job) auditCode(args Args) string {
 	keys := pyList(j.keyNames())
-	code := "# Runs every " + args.Text("every") + ", beside the stream.\n" +
-		"from pyspark.sql import Window, functions as F\n\n" +
+	imports := "from pyspark.sql import functions as F\n\n"
+	if args.Bool("repair") {
+		imports = "from delta.tables import DeltaTable\nfrom pyspark.sql import Window, functions as F\n\n"
+	}
+	code := "# Runs every " + args.Text("every") + ", beside the stream.\n" + imports +
 		"recent = (spark.table(\"" + tableName + "\")\n" +
 		fmt.Sprintf("    .where(\"date >= date_sub(current_date(), %d)\"))\n", args.days("over")) +
 		"repeated = recent.groupBy(" + keys + ").count().where(\"count > 1\")\n" +

@@ -6,6 +6,8 @@
 package strategies
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sort"
@@ -371,6 +373,10 @@ func (a *Args) set(p Param, value string, schema stream.Schema) string {
 	case Tiers:
 		tiers, fault := ParseTiers(value, schema)
 		a.tiers = tiers
+		var compact bytes.Buffer
+		if json.Compact(&compact, []byte(value)) == nil {
+			a.text[p.Name] = compact.String()
+		}
 		return fault
 	case Order:
 		order, fault := parseOrder(value, schema)

@@ -237,6 +237,10 @@ func (j Job) sinkPlan(name string, s tableSink) Plan {
 			Writes:     true,
 		}}},
 	}
+	p.Batch.Consumers = appendedTable
+	if s.mode == sim.MergeUpsert {
+		p.Batch.Consumers = updatedTable
+	}
 	stage := &p.Batch.Stages[0]
 	switch s.mode {
 	case sim.Append, sim.AppendOnce:
@@ -254,6 +258,19 @@ func (j Job) sinkPlan(name string, s tableSink) Plan {
 	}
 	return p
 }
+
+// What takes a table that rows are only added to, and one whose rows are updated or deleted.
+var (
+	appendedTable = []BatchConsumer{
+		{"batch query", true, "sees each batch when it has been written", "spark/sink-append-replay"},
+		{"stream from the table", true, "readStream of a Delta table takes commits that add rows", NotRecorded},
+	}
+	updatedTable = []BatchConsumer{
+		{"batch query", true, "sees each batch when it has been written", "spark/sink-merge-upsert-latest"},
+		{"stream from the table", false, "readStream of a Delta table fails at a commit that changes rows, without " +
+			"skipChangeCommits or the change data feed", NotRecorded},
+	}
+)
 
 // on renders the condition of a MERGE between t and s.
 func (s *tableSink) on(j Job, quoted bool) string {
@@ -277,10 +294,17 @@ func (s *tableSink) on(j Job, quoted bool) string {
 
 // foreachBatch renders a query whose batches a function writes.
 func (j Job) foreachBatch(body string) string {
-	return "from datetime import datetime, timezone\n" +
-		"from delta.tables import DeltaTable\n" +
-		"from pyspark.sql import Window, functions as F\n\n" +
-		"# The table is partitioned by date: CREATE TABLE " + tableName + " (..., date DATE) USING delta PARTITIONED BY (date)\n" +
+	imports := ""
+	if strings.Contains(body, "datetime.") {
+		imports = "from datetime import datetime, timezone\n"
+	}
+	functions := "functions as F"
+	if strings.Contains(body, "Window.") {
+		functions = "Window, functions as F"
+	}
+	return imports + "from pyspark.sql import " + functions + "\n\n" +
+		"# CREATE TABLE " + tableName + " (..., date DATE) USING delta PARTITIONED BY (date)\n" +
+		"# Dates are those of spark.sql.session.timeZone: let it be UTC.\n" +
 		"def write(batch, batch_id):\n" +
 		"    batch = batch.withColumn(\"date\", F.to_date(\"" + j.eventName() + "\"))\n" +
 		strings.TrimRight(body, "\n") + "\n\n" +

@@ -12,8 +12,8 @@ import (
 )
 
 // threeTiers are the tiers of the article: in the stream, at the sink, and an audit.
-const threeTiers = `[{"drop-duplicates-within-watermark": {"delay": "1h"}}, {"merge-insert-only": {"lookback": "3d"}}, ` +
-	`{"audit": {"over": "30d"}}]`
+const threeTiers = `[{"drop-duplicates-within-watermark":{"delay":"1h"}},{"merge-insert-only":{"lookback":"3d"}},` +
+	`{"audit":{"over":"30d"}}]`
 
 // Name of the strategy that is made of others.
 const tieredName = "tiered"
@@ -152,6 +152,9 @@ func (j Job) chain(p *Plan, tier Tier, sub Plan) string {
 			}
 		}
 		p.Batch.Stages = append(p.Batch.Stages, stage)
+	}
+	if !writes || sub.Changelog != stream.InsertOnly { // else an audit that changes nothing
+		p.Batch.Consumers = sub.Batch.Consumers
 	}
 	for _, kind := range []stream.Kind{stream.UpdateBefore, stream.UpdateAfter, stream.Delete} {
 		if sub.Changelog.Has(kind) {
