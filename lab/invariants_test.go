@@ -95,6 +95,14 @@ func broken(run *results.Run) (faults []string) {
 		for _, sample := range s.State.Series {
 			law(min(sample.KeysLive, sample.KeysHeld, sample.Timers, sample.Bytes) >= 0, "%s: %+v", s.ID, sample)
 		}
+		if b := s.Spark; b != nil {
+			law(b.RowsUpdated-b.RowsRemoved == b.RowsTotal.End || s.Name != "drop-duplicates" &&
+				s.Name != "drop-duplicates-within-watermark", "%s: %d entries written, %d removed, %d there at the end", s.ID,
+				b.RowsUpdated, b.RowsRemoved, b.RowsTotal.End)
+			law(b.DroppedByWatermark == s.LateDropped, "%s: %d dropped by watermark, %d late", s.ID, b.DroppedByWatermark,
+				s.LateDropped)
+			law(b.NoDataBatches <= b.Batches && b.RowsTotal.End <= b.RowsTotal.Peak, "%s: %+v", s.ID, b)
+		}
 		rows := int64(0)
 		for _, subtask := range s.Subtasks {
 			rows += subtask.Rows
@@ -373,6 +381,15 @@ func anyScenario(t *rapid.T) *scenarios.Scenario {
 		Sink:  rapid.SampledFrom([]strategies.Sink{strategies.Retract, strategies.Append, strategies.Upsert}).Draw(t, "sink"),
 		State: rapid.SampledFrom([]string{"memory", "memory", "pebble"}).Draw(t, "state"),
 		Skew:  rapid.SampledFrom([]int{1, 50, 10_000}).Draw(t, "skew"),
+		Spark: scenarios.Spark{
+			Trigger: sim.Trigger{Every: rapid.SampledFrom([]stream.Time{1000, 10_000, 60_000}).Draw(t, "trigger"),
+				AvailableNow: rapid.IntRange(0, 9).Draw(t, "available now") == 0,
+				MaxRows:      rapid.SampledFrom([]int{0, 0, 1, 20}).Draw(t, "max rows")},
+			Cost: sim.BatchCost{Batch: anySpan(t, "cost of a batch"),
+				RowsPerSecond: rapid.SampledFrom([]int64{0, 1, 100}).Draw(t, "rows a second")},
+			NoDataBatches: rapid.Bool().Draw(t, "no-data batches"), Inputs: rapid.IntRange(1, 2).Draw(t, "inputs"),
+			Policy: sim.WatermarkPolicy(rapid.IntRange(0, 1).Draw(t, "policy")),
+		},
 	}
 	s := &scenarios.Scenario{Name: "any", Seed: rapid.Uint64().Draw(t, "seed"), Job: job,
 		Workload: scenarios.Workload{Spec: &spec, Schema: workload.Schema()}}
@@ -414,6 +431,15 @@ func anyScenario(t *rapid.T) *scenarios.Scenario {
 		},
 		func() (string, map[string]string) {
 			return "window-topn", map[string]string{"size": size(), "order_by": "price desc"}
+		},
+		func() (string, map[string]string) {
+			return "drop-duplicates", map[string]string{
+				"columns": rapid.SampledFrom([]string{"key", "all", "id, ts", "quantity"}).Draw(t, "columns"),
+				"delay":   rapid.SampledFrom([]string{"none", "0s", "1m"}).Draw(t, "delay"), "window": ttl()}
+		},
+		func() (string, map[string]string) {
+			return "drop-duplicates-within-watermark", map[string]string{"delay": ttl(), "other_delay": ttl(),
+				"columns": rapid.SampledFrom([]string{"key", "key", "id, price"}).Draw(t, "columns")}
 		},
 	}), 1, 5).Draw(t, "strategies") {
 		name, params := entry()

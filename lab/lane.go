@@ -107,11 +107,11 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 	case plan.Batch == nil:
 		return sim.NewTask(r.taskSpec(plan, l, sample))
 	case len(plan.Front) == 0:
-		engine := sim.NewBatchEngine(r.batchSpec(e, l))
+		engine := sim.NewBatchEngine(r.batchSpec(e, l, sample))
 		l.watchBatches(engine)
 		return engine
 	}
-	chain := sim.ChainSpec{Records: r.workload, Query: r.batchSpec(e, l)}
+	chain := sim.ChainSpec{Records: r.workload, Query: r.batchSpec(e, l, sample)}
 	for _, f := range plan.Front {
 		chain.Tasks = append(chain.Tasks, r.taskSpec(f.Plan, l, sample))
 	}
@@ -141,24 +141,28 @@ func (r *run) taskSpec(plan strategies.Plan, l *lane, sample stream.Time) sim.Ta
 		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
 		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
 		CheckpointInterval: job.Checkpoint.Interval,
-		NewTable: func(_ int, ttl stream.Time) *sim.Table {
-			spec := sim.TableSpec{TTL: ttl, Sample: sample, SpillAt: r.options.SpillAt}
-			if job.State == "pebble" && l.err == nil {
-				spec.Cold, l.err = r.options.OpenState()
-				l.cold = append(l.cold, spec.Cold)
-			}
-			return sim.NewTable(spec)
-		},
+		NewTable:           func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
 	}
 }
 
+// newTable makes a keyed state of a lane.
+func (r *run) newTable(l *lane, ttl, sample stream.Time) *sim.Table {
+	spec := sim.TableSpec{TTL: ttl, Sample: sample, SpillAt: r.options.SpillAt}
+	if r.scenario.Job.State == "pebble" && l.err == nil {
+		spec.Cold, l.err = r.options.OpenState()
+		l.cold = append(l.cold, spec.Cold)
+	}
+	return sim.NewTable(spec)
+}
+
 // batchSpec says how a micro-batch query runs.
-func (r *run) batchSpec(e entry, l *lane) sim.BatchSpec {
+func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
 	spark := r.scenario.Job.Spark
 	from, to := r.workload.Span()
 	spec := sim.BatchSpec{
 		Records: r.workload, Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
 		NoDataBatches: spark.NoDataBatches,
+		NewTable:      func() *sim.Table { return r.newTable(l, 0, sample) },
 	}
 	for _, at := range spark.Failures {
 		spec.Failures = append(spec.Failures, from+at)

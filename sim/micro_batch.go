@@ -32,6 +32,8 @@ type BatchSpec struct {
 	// Failures are moments. The first batch that ends at or after each of them fails after its rows have been written and
 	// before it is committed; it is then run again.
 	Failures []stream.Time
+	// NewTable makes a keyed state. Nil: in memory.
+	NewTable func() *Table
 	// OnBatch is told of each batch that has ended, and keeps nothing of what it is told; may be nil.
 	OnBatch func(*BatchProgress)
 	// Held says that the rows come from operators in front of the query: to the ledger they are held already.
@@ -201,7 +203,12 @@ type BatchCtx struct {
 
 // NewTable makes a keyed state. Call it when the operator is made.
 func (c *BatchCtx) NewTable() *Table {
-	t := NewTable(TableSpec{})
+	var t *Table
+	if c.engine.spec.NewTable != nil {
+		t = c.engine.spec.NewTable()
+	} else {
+		t = NewTable(TableSpec{})
+	}
 	c.tables = append(c.tables, t)
 	return t
 }
@@ -440,7 +447,7 @@ func (m *BatchEngine) finish() {
 			m.failures = m.failures[1:]
 		}
 		m.batch.Attempt++
-		m.batch.At, m.batch.End = m.batch.End, m.batch.End+m.spec.Cost.of(len(rows))
+		m.batch.End += m.spec.Cost.of(len(rows)) // its timestamp stays that of the offset log
 		m.next = max(m.next, m.batch.End)
 		return
 	}
