@@ -87,6 +87,9 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		cause := causeOf(plan, r.workload)
 		ledger.Cause = func(leak sim.LeakedRow) string {
 			why := cause(leak)
+			if plan.Batch != nil && plan.Batch.Restarted != nil && leak.At >= from+job.Spark.Restart && job.Spark.Restart > 0 {
+				why = "restart" // with other columns, which the old state is of no use for
+			}
 			if why == "ttl" && !leak.Update && seenWithin(r.workload, leak, plan.StateTTL) {
 				l.withinTTL++
 			}
@@ -174,6 +177,12 @@ func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
 		spec.Trigger = sim.Trigger{Every: r.scenario.Job.Checkpoint.Interval}
 	case inputs > 1:
 		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % inputs }
+	}
+	if next := e.plan.Batch.Restarted; spark.Restart > 0 {
+		if next == nil {
+			next = e.plan.Batch
+		}
+		spec.Restart = &sim.BatchRestart{At: from + spark.Restart, Stages: next.Spec(sim.BatchSpec{}, 0).Stages}
 	}
 	if l.target != nil {
 		spec.Target = l.target

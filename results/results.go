@@ -61,6 +61,7 @@ type SparkJob struct {
 	BatchCostMS       int64   `json:"batch_cost_ms"`
 	CostRowsPerSecond int64   `json:"cost_rows_per_second"` // 0: rows cost nothing
 	FailuresMS        []int64 `json:"failures_ms,omitempty"`
+	RestartMS         int64   `json:"restart_ms,omitempty"`
 }
 
 // Requirement is one line of the scenario's require section, as it was resolved.

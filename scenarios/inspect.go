@@ -207,6 +207,7 @@ func (p *printer) spark(s, d Spark) {
 		}
 		p.field(2, "failures", names(failures))
 	}
+	p.orDefault(2, "restart", s.Restart == 0, dur(s.Restart))
 }
 
 func formatTrigger(t sim.Trigger) string {

@@ -87,6 +87,7 @@ func (l *loader) spark(n *yml.Node) {
 		}),
 		yml.May("shuffle", yml.Value(l.Reader, &s.Shuffle, yml.OneOf(WholeRow, KeyFirst))),
 		yml.May("failures", yml.Values(l.Reader, &s.Failures, span)),
+		yml.May("restart", yml.Value(l.Reader, &s.Restart, span)),
 	)
 	if s.Trigger.Every == 0 && !s.Trigger.AvailableNow && s.Cost.Batch == 0 && !l.Faulty(n) {
 		l.Add(n.Get("trigger").At, "a trigger of 0s starts a batch when the one before has ended: say how long one takes with "+

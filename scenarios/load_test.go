@@ -194,6 +194,9 @@ var broken = []struct {
 		"- pass-through", "- drop-duplicates: {columns: [order_id, prise], delay: x, window: 1}\n" +
 			"  - drop-duplicates-within-watermark: {delay: none, columns: [price, price]}",
 	}},
+	{name: "columns after a restart that does not come", edits: []string{
+		"- pass-through", "- drop-duplicates: {restart_columns: price}",
+	}},
 	{name: "spark without an end of a batch", edits: []string{"sink: retract\n", "sink: retract\n  spark: {trigger: 0s}\n"}},
 	{name: "bounds", edits: []string{
 		"residual: <= 0.1%", "residual: 0.1%", "lost: <= 0", "lost: <= 0.5", "append_only: true",

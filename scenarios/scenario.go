@@ -87,6 +87,9 @@ type Spark struct {
 	Shuffle string
 	// Failures are moments from the start: the batch that ends then fails after the write, and is run again.
 	Failures []stream.Time
+	// Restart is a moment from the start, 0 for none: the queries are stopped and started again from their checkpoints, with
+	// other columns where a strategy has restart_columns.
+	Restart stream.Time
 }
 
 // Watermark says how watermarks are made.

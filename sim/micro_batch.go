@@ -32,6 +32,8 @@ type BatchSpec struct {
 	// Failures are moments. The first batch that ends at or after each of them fails after its rows have been written and
 	// before it is committed; it is then run again.
 	Failures []stream.Time
+	// Restart stops the query and starts another one from its checkpoint; nil: it runs on.
+	Restart *BatchRestart
 	// NewTable makes a keyed state. Nil: in memory.
 	NewTable func() *Table
 	// OnBatch is told of each batch that has ended, and keeps nothing of what it is told; may be nil.
@@ -57,6 +59,14 @@ type Trigger struct {
 	AvailableNow bool
 	// MaxRows is the greatest number of rows of a batch, 0 for no limit: those that have waited longest are taken.
 	MaxRows int
+}
+
+// BatchRestart is another query that goes on from a query's checkpoint: with as many stages and tables, whose operators may
+// be others.
+type BatchRestart struct {
+	// At is the moment: the first trigger at or after it starts the other query.
+	At     stream.Time
+	Stages []BatchStage
 }
 
 // BatchCost is how long a batch takes.
@@ -410,6 +420,12 @@ const pollingDelay stream.Time = 10
 // trigger starts a batch if there is something to do, and sets the next trigger, as Spark's ProcessingTimeExecutor does:
 // the next multiple of the interval, or the end of the batch if that comes later.
 func (m *BatchEngine) trigger(at stream.Time) {
+	if r := m.spec.Restart; r != nil && r.At <= at {
+		before := m.Snapshot()
+		m.spec.Stages, m.spec.Restart = r.Stages, nil
+		m.restore(before)
+		clear(m.largest) // what the inputs have said is forgotten: see RestoreBatchEngine
+	}
 	every := m.spec.Trigger.Every
 	m.next = at + pollingDelay
 	if every > 0 {

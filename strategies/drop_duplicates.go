@@ -16,23 +16,33 @@ var _ = register(&Strategy{
 		"event time come through. With a watermark, late rows are dropped, firsts among them.",
 	Facts: dropDuplicatesFacts,
 	Params: []Param{
-		{Name: "columns", Kind: Columns, Default: KeyColumns, About: "the columns that make two rows duplicates; key: those " +
-			"of the workload's key, all: all of them"},
-		watermarkDelayOrNone, otherDelay,
+		columnsParam, watermarkDelayOrNone, otherDelay,
 		{Name: "window", Kind: Duration, Default: "0s", About: "a tumbling window of the event time among the columns; 0s: none"},
+		restartColumns,
 	},
 	Plan: func(args Args, job Job) Plan {
-		columns, window := job.columnsOf(args), args.Duration("window")
-		d := deduplicate{columns: columns, window: window, delays: args.delays()}
-		p := job.deduplicatePlan("dedupe", d)
-		p.Code = job.dropDuplicatesCode("dropDuplicates", d)
-		p.TTL = "nothing: a key is kept for ever"
-		if d.evicts(job) {
-			p.TTL = "the event time: a key is removed by the first batch whose watermark has reached it"
+		plan := func(columns []int) Plan {
+			d := deduplicate{columns: columns, window: args.Duration("window"), delays: args.delays()}
+			p := job.deduplicatePlan("dedupe", d)
+			p.Code = job.dropDuplicatesCode("dropDuplicates", d)
+			p.TTL = "nothing: a key is kept for ever"
+			if d.evicts(job) {
+				p.TTL = "the event time: a key is removed by the first batch whose watermark has reached it"
+			}
+			return p
 		}
-		return p
+		return job.withRestart(args, plan)
 	},
 })
+
+// withRestart plans a deduplication by columns, and the one that the job is restarted with.
+func (j Job) withRestart(args Args, plan func(columns []int) Plan) Plan {
+	p := plan(j.columnsOf(args, "columns"))
+	if args.Text("restart_columns") != SameColumns {
+		p.restartedAs(plan(j.columnsOf(args, "restart_columns")))
+	}
+	return p
+}
 
 // deduplicate is what dropDuplicates and dropDuplicatesWithinWatermark have as parameters.
 type deduplicate struct {
@@ -187,9 +197,9 @@ func (o *dedupe) State(*sim.BatchCtx) sim.State {
 	return sim.State{Entries: held, LiveKeys: held, Bytes: int64(held * o.entryBytes)}
 }
 
-// columnsOf reads the parameter columns.
-func (j Job) columnsOf(args Args) []int {
-	switch text := args.Text("columns"); {
+// columnsOf reads a parameter of the kind Columns.
+func (j Job) columnsOf(args Args, param string) []int {
+	switch text := args.Text(param); {
 	case text == AllColumns:
 		return j.allIndexes()
 	case text == KeyColumns:

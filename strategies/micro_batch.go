@@ -18,6 +18,8 @@ type BatchPlan struct {
 	Delays [2]stream.Time
 	// Stages are the query's stateful operators in their order, then what foreachBatch does with the output.
 	Stages []Stage
+	// Restarted is the query that goes on from the checkpoint when the job is restarted; nil: the same.
+	Restarted *BatchPlan
 	// Consumers are what takes the result, and what does not.
 	Consumers []BatchConsumer
 }
@@ -80,6 +82,15 @@ func (p *BatchPlan) Spec(spec sim.BatchSpec, inputs int) sim.BatchSpec {
 	return spec
 }
 
+// restartedAs plans what becomes of a plan when the job is restarted with the query of another one.
+func (p *Plan) restartedAs(next Plan) {
+	p.Batch.Restarted = next.Batch
+	if condition := next.Batch.RestartRefused(p.Batch); condition != "" {
+		p.Refused = "the restart from the checkpoint fails with " + condition
+	}
+	p.Code += "\n\n# after the restart, from the same checkpoint\n" + next.Code
+}
+
 // The error conditions with which Spark refuses to go on from a checkpoint.
 const (
 	OperatorsDiffer = "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
@@ -128,6 +139,14 @@ var (
 		About: "delay of withWatermark; none: the query has no watermark"}
 	otherDelay = Param{Name: "other_delay", Kind: OptionalDuration, Default: None,
 		About: "of several inputs: the delay of all but the first one; none: it is the same"}
+)
+
+// columnsParam and restartColumns are the parameters of a deduplication by columns.
+var (
+	columnsParam = Param{Name: "columns", Kind: Columns, Default: KeyColumns,
+		About: "the columns that make two rows duplicates; key: those of the workload's key, all: all of them"}
+	restartColumns = Param{Name: "restart_columns", Kind: Columns, Default: SameColumns,
+		About: "the columns after job.spark.restart, from the same checkpoint; same: those of before"}
 )
 
 // delays reads the parameters delay and other_delay.

@@ -222,16 +222,18 @@ const (
 	Enum                              // one of Values
 	Order                             // columns with a direction, such as "price asc, order_id desc"
 	Column                            // the name of a column
-	Columns                           // the names of columns, KeyColumns or AllColumns
+	Columns                           // the names of columns, or KeyColumns, AllColumns or SameColumns
 	OptionalDuration                  // a span, or None
 	Tiers                             // strategies that stand behind one another, as JSON: see ParseTiers
 )
 
 // Values that stand for others.
 const (
-	KeyColumns = "key"  // the columns of the workload's key
-	AllColumns = "all"  // all columns
-	None       = "none" // no span
+	KeyColumns = "key" // the columns of the workload's key
+	AllColumns = "all" // all columns
+	// SameColumns are those of before, where a query is restarted.
+	SameColumns = "same"
+	None        = "none" // no span
 )
 
 // NamesColumns reports whether the parameter's value is checked against the columns of the workload.
@@ -400,7 +402,7 @@ func parseColumns(text string, schema stream.Schema) (string, string) {
 	for part := range strings.SplitSeq(text, ",") {
 		name := strings.TrimSpace(part)
 		switch {
-		case schema.Index(name) < 0 && (name == KeyColumns || name == AllColumns) && !strings.Contains(text, ","):
+		case schema.Index(name) < 0 && slices.Contains([]string{KeyColumns, AllColumns, SameColumns}, name) && name == text:
 			return name, ""
 		case schema.Index(name) < 0:
 			return text, unknownColumn(name, schema)

@@ -124,6 +124,9 @@ func (j Job) chain(p *Plan, tier Tier, sub Plan) string {
 	if sub.Batch == nil {
 		return j.chainBefore(p, tier, sub)
 	}
+	if sub.Batch.Restarted != nil {
+		return "its columns change with a restart, which is not for a stage: run it by itself"
+	}
 	writes := slices.ContainsFunc(p.Batch.Stages, func(s Stage) bool { return s.Writes })
 	if slices.ContainsFunc(p.Batch.Stages, func(s Stage) bool { return s.Audits }) {
 		return "it stands behind an audit, which is a job of its own beside the query: put the audit last"
