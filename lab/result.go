@@ -101,7 +101,7 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan
 	s.State = l.state()
 	s.LateDropped, s.LeakedWithinTTL = l.late, l.withinTTL
 	if l.batches != nil {
-		s.Stages = l.stages.result(l.firsts, r.scenario.Job.Spark.Shuffle)
+		s.Stages = l.stages.result(l.firsts, s, r.scenario.Job.Spark.Shuffle)
 		s.Spark = l.batches.result(l.series)
 	}
 	if s.ResultRows > 0 {

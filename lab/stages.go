@@ -110,6 +110,7 @@ func (s *stages) batch(i int, p *sim.StageProgress, b *sim.MicroBatch, out []str
 	}
 	st.RowsIn += p.RowsIn
 	st.RowsOut += p.RowsOut
+	st.Updates += p.RowsReplacing
 	st.Suppressed += p.DroppedDuplicates
 	st.Late += p.DroppedByWatermark
 	st.RowsTotalPeak = max(st.RowsTotalPeak, p.RowsTotal)
@@ -161,32 +162,30 @@ func (s *stages) held(chain *sim.Chain) {
 	}
 }
 
-// result settles the counters. Events is the number of events that came in.
-func (s *stages) result(events int64, shuffle string) []results.Stage {
+// result settles the counters. Events is the number of events that came in, s what the ledger says of the result: an
+// audit leaves what stands in the table at the end.
+func (s *stages) result(events int64, ledger *results.Strategy, shuffle string) []results.Stage {
 	var list []results.Stage
-	writes := int64(0) // rows that the sink has written twice
+	written := int64(0) // rows of the table that the audit is not given by the sink: written twice, less those replaced
 	for i := range s.list {
 		st := &s.list[i]
-		st.Leaked, st.Lost = st.RowsOut-st.out.n, events-st.out.n
-		if st.audits { // it reads what the sink has written, and takes away from that
-			st.RowsIn += writes
-			st.RowsOut += writes - st.Repaired
-			st.Leaked += writes - st.Repaired
-		}
-		st.Caught = st.RowsIn - st.RowsOut
-		events, writes = st.out.n, st.WriteDuplicates
 		shuffled := st.RowsIn
 		if st.audits {
 			shuffled = st.joinedRows
+			st.RowsIn += written
+			st.RowsOut = st.RowsIn - st.Repaired
+			st.WriteDuplicates = ledger.WriteDuplicates
+			st.Leaked, st.Lost = ledger.Leaked-ledger.WriteDuplicates, events-ledger.Fates.Kept
+		} else {
+			st.Leaked, st.Lost = st.RowsOut-st.out.n, events-st.out.n
 		}
-		st.ShuffleBytesWholeRow, st.ShuffleBytesKeyFirst = shuffled*st.whole, shuffled*st.narrow
-		st.ShuffleBytes = st.ShuffleBytesWholeRow
-		if shuffle == scenarios.KeyFirst {
-			st.ShuffleBytes = st.ShuffleBytesKeyFirst
-			if !st.audits { // an audit needs no payload
-				st.JoinBackBytes = st.RowsOut * st.whole
-			}
+		if st.Updates > 0 { // an update can take an event out again, which only the ledger knows
+			st.Lost = events - ledger.Fates.Kept
+			st.Leaked = st.RowsOut - st.Updates - ledger.Fates.Kept
 		}
+		st.Caught = st.RowsIn - st.RowsOut
+		events, written = events-st.Lost, st.WriteDuplicates-st.Updates
+		st.shuffle(shuffled, shuffle == scenarios.KeyFirst)
 		if r := st.Read; r != nil {
 			r.RowsMean = float64(st.joinedRows) / float64(r.Times)
 			r.PartitionsMean = float64(st.joined) / float64(r.Times)
@@ -194,6 +193,18 @@ func (s *stages) result(events int64, shuffle string) []results.Stage {
 		list = append(list, st.Stage)
 	}
 	return list
+}
+
+// shuffle fills in what is moved to the stage by key. An audit needs no payload, which the others get back.
+func (s *stage) shuffle(rows int64, keyFirst bool) {
+	s.ShuffleBytesWholeRow, s.ShuffleBytesKeyFirst = rows*s.whole, rows*s.narrow
+	s.ShuffleBytes = s.ShuffleBytesWholeRow
+	if keyFirst {
+		s.ShuffleBytes = s.ShuffleBytesKeyFirst
+		if !s.audits {
+			s.JoinBackBytes = s.RowsOut * s.whole
+		}
+	}
 }
 
 // openTarget opens the table that a strategy writes to, nil if it writes none or none but one in memory is asked for.

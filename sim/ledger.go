@@ -350,6 +350,9 @@ func (l *Ledger) add(c *Change, key stream.Key, content uint64) {
 	case n == 0:
 		l.kept++
 		*f++
+		if c.Op == OpRewrite { // an audit had taken it out, and it counted as replaced
+			l.replaced--
+		}
 		if l.spec.Right != nil {
 			l.wrong++
 		}

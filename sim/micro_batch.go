@@ -183,6 +183,7 @@ type StageProgress struct {
 	DroppedDuplicates  int64 // numDroppedDuplicateRows
 	// JoinedRows and JoinedDates are what a sink has read of its target: rows, and date partitions.
 	JoinedRows, JoinedDates int64
+	RowsReplacing           int64 // of RowsOut: those that took the place of another row of the target
 	Repaired                int64 // rows that an audit has removed from the target
 }
 
@@ -196,6 +197,7 @@ func (p *StageProgress) add(other *StageProgress) {
 	p.DroppedDuplicates += other.DroppedDuplicates
 	p.JoinedRows += other.JoinedRows
 	p.JoinedDates += other.JoinedDates
+	p.RowsReplacing += other.RowsReplacing
 	p.Repaired += other.Repaired
 }
 
@@ -266,6 +268,7 @@ func (c *BatchCtx) Drop(row *stream.Row, to Disposition) {
 func (c *BatchCtx) Update(old stream.Tag, row *stream.Row) {
 	c.Again(stream.UpdateBefore, row.Key, old)
 	c.engine.replaces[row.Tag] = old
+	c.Progress.RowsReplacing++
 	c.Emit(row)
 }
 

@@ -13,7 +13,8 @@ var _ = register(&Strategy{
 	Plan: func(args Args, job Job) Plan {
 		s := tableSink{mode: sim.Append, source: args.source()}
 		p := job.sinkPlan("append-batch-sink", s)
-		p.Code = job.foreachBatch(s.dedupCode(job) + "    batch.write.format(\"delta\").mode(\"append\").saveAsTable(\"" + tableName + "\")\n")
+		p.Code = job.foreachBatch(s.dedupCode(job) +
+			"    batch.write.format(\"delta\").mode(\"append\").saveAsTable(\"" + tableName + "\")\n")
 		return p
 	},
 })

@@ -14,7 +14,7 @@ var _ = register(&Strategy{
 		s := tableSink{mode: sim.AppendOnce, source: args.source()}
 		p := job.sinkPlan("idempotent-batch-sink", s)
 		p.Code = job.foreachBatch(s.dedupCode(job) + "    (batch.write.format(\"delta\").mode(\"append\")\n" +
-			"        .option(\"txnAppId\", \"" + tableName + "\")   # one query writes under it, and a new checkpoint needs a new one\n" +
+			"        .option(\"txnAppId\", \"" + tableName + "\")  # a new checkpoint needs another one\n" +
 			"        .option(\"txnVersion\", batch_id)\n" +
 			"        .saveAsTable(\"" + tableName + "\"))\n")
 		return p
