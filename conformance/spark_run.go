@@ -174,8 +174,8 @@ func follows(noData bool) string {
 	return "it has rows, because the batch before left the watermark where it was"
 }
 
-// start starts the query anew where a batch asks for that: at the beginning, with other code, or to run a batch again. It
-// returns the condition with which Spark refuses to.
+// start starts the query anew where a batch asks for that: at the beginning, with other code, or to run a batch again.
+// It returns the condition with which Spark refuses to.
 func (r *sparkReplay) start(b *sparkBatch) (string, error) {
 	run, err := r.c.run(b)
 	if err != nil || r.engine != nil && run == r.run && !b.Replay {
@@ -345,8 +345,8 @@ func (r *sparkReplay) emitted() []string {
 	return out
 }
 
-// state spells what the first stage holds, sorted. A key that an earlier run with other columns has left is spelled as one
-// of those of today, as Spark reads it.
+// state spells what the first stage holds, sorted. A key that an earlier run with other columns has left is spelled as
+// one of those of today, as Spark reads it.
 func (r *sparkReplay) state() []string {
 	var out []string
 	stage := &r.query.stages[0]

@@ -284,6 +284,28 @@ func TestPebbleIsMemory(t *testing.T) {
 	sameText(t, "pebble", marshalled(t, onDisk), marshalled(t, memory))
 }
 
+// What a micro-batch query keeps in memory until its deadline has a size on disk as well.
+func TestPebbleHoldsDeadlines(t *testing.T) {
+	s, err := scenarios.Read("../scenarios/quiet-input-min.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Workload.Spec.Rate /= 10
+	memory := run(t, s, lab.Options{})
+	s.Job.State = "pebble"
+	onDisk := run(t, s, lab.Options{SpillAt: 100, OpenState: func() (sim.Cold, error) { return pebble.Open("") }})
+	for i := range onDisk.Strategies {
+		state := &onDisk.Strategies[i].State
+		if perKey := float64(state.PhysicalBytes) / float64(state.KeysLiveEnd); perKey < 16 || perKey > 200 {
+			t.Errorf("%s: %.1f bytes a key on disk", onDisk.Strategies[i].ID, perKey)
+		}
+		forgetHeld(state)
+		forgetHeld(&memory.Strategies[i].State)
+	}
+	onDisk.Job.State = memory.Job.State
+	sameText(t, "pebble", marshalled(t, onDisk), marshalled(t, memory))
+}
+
 func forgetHeld(s *results.State) {
 	s.KeysHeldPeak, s.BytesPeak, s.BytesEnd, s.PhysicalBytes = 0, 0, 0, 0
 	for i := range s.Series {

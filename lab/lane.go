@@ -44,8 +44,11 @@ type lane struct {
 	firsts   int64
 	from     stream.Time
 	batches  *batches // of a micro-batch query that is measured
+	atEnd    bool     // it runs only when all rows have come
 	cold     []sim.Cold
 	bytes    int64 // physical, at the end of the span
+	// openState makes a cold store for what a micro-batch query keeps in memory; nil: the state is in memory.
+	openState func() (sim.Cold, error)
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
 	stages    *stages    // of a micro-batch query that is measured
@@ -190,7 +193,11 @@ func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
 	if l.stages != nil {
 		spec.OnStage, spec.OnAudit = l.stages.batch, l.stages.audit
 	}
+	if r.scenario.Job.State == "pebble" {
+		l.openState = r.options.OpenState
+	}
 	if l.measured {
+		l.atEnd = spec.Trigger.AvailableNow
 		l.batches = newBatches(e.plan.Batch, from, to, spec.Trigger.Every, spark.Policy)
 		spec.OnBatch = l.batches.add
 	}
@@ -226,8 +233,8 @@ func (l *lane) push(rows []stream.Row) {
 
 func (l *lane) drain() { l.task.Drain(l.ledger.Book) }
 
-// drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more than
-// the task, then is called.
+// drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more
+// than the task, then is called.
 func drive(task task, b *sim.Batch, push func([]stream.Row), then func(sim.Mark)) {
 	row := 0
 	for _, m := range b.Marks {
@@ -268,6 +275,9 @@ func (l *lane) mark(m sim.Mark) {
 			l.measureDisk(m.At)
 		}
 	case sim.EndOfInput:
+		if l.atEnd {
+			l.sample(m.At)
+		}
 		l.check()
 		l.ended = true
 	}
@@ -278,7 +288,16 @@ func (l *lane) measureDisk(at stream.Time) {
 	if len(l.cold) == 0 {
 		return
 	}
-	l.task.Tables(func(_ int, t *sim.Table) { t.Flush(at) })
+	l.task.Tables(func(_ int, t *sim.Table) {
+		t.Flush(at)
+		if l.openState != nil && l.err == nil { // a deadline holds its entry in memory, where no RocksDB would keep it
+			var c sim.Cold
+			if c, l.err = l.openState(); l.err == nil {
+				l.cold = append(l.cold, c)
+				l.err = t.SpillPinned(c)
+			}
+		}
+	})
 	for _, c := range l.cold {
 		bytes, err := c.Bytes()
 		l.bytes += bytes

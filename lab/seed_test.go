@@ -104,7 +104,7 @@ a minimum per column makes rows that never were    | tumble-agg              | s
 
 dropDuplicates without a watermark keeps every key | drop-duplicates         | spark.numRowsRemoved == 0, leaked == 0
                                                    | drop-duplicates         | state.class: fail, updates == 0
-  which numRowsTotal shows by its trend            | drop-duplicates         | spark.numRowsTotal.per_hour > 7000
+  which numRowsTotal shows by its trend            | drop-duplicates         | spark.numRowsTotal.per_hour > 3000
 a watermark alone removes nothing either           | watermark-only          | spark.numRowsRemoved == 0
 the event time among the columns does              | event-time-too          | spark.numRowsRemoved > 20000
                                                    | event-time-too          | spark.numRowsTotal.peak < 3000

@@ -67,15 +67,15 @@ var glossary = []entry{
 	{"engine's late counter", "Flink's numLateRecordsDropped: it adds harmless late copies to lost late firsts.",
 		[]string{"late_dropped"}},
 
-	{"micro-batch", "What a query of Spark handles at once: the rows that have come by a trigger, or none where the watermark " +
-		"alone has work to do. One that failed is run again.",
+	{"micro-batch", "What a query of Spark handles at once: the rows that have come by a trigger, or none where the " +
+		"watermark alone has work to do. One that failed is run again.",
 		[]string{"spark.batches", "spark.no_data_batches", "spark.reruns", "spark.fell_behind"}},
-	{"numRowsTotal", "Keys in the state of Spark's stateful operators at the end of a batch; per hour over the second half of " +
-		"the run.", []string{"spark.numRowsTotal"}},
+	{"numRowsTotal", "Keys in the state of Spark's stateful operators at the end of a batch; per hour over the second " +
+		"half of the run.", []string{"spark.numRowsTotal"}},
 	{"numRowsUpdated", "Entries that batches wrote to the state.", []string{"spark.numRowsUpdated"}},
 	{"numRowsRemoved", "Entries that batches removed from the state.", []string{"spark.numRowsRemoved"}},
-	{"numRowsDroppedByWatermark", "Rows that Spark's late filter dropped: late copies, which are harmless, and late firsts, " +
-		"which are lost.", []string{"spark.numRowsDroppedByWatermark"}},
+	{"numRowsDroppedByWatermark", "Rows that Spark's late filter dropped: late copies, which are harmless, and late " +
+		"firsts, which are lost.", []string{"spark.numRowsDroppedByWatermark"}},
 	{"numDroppedDuplicateRows", "Rows that Spark dropped because their key was in the state.",
 		[]string{"spark.numDroppedDuplicateRows"}},
 	{"standstill", "The longest time in which no batch moved the watermark, so that nothing left the state.",

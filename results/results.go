@@ -166,7 +166,8 @@ type Strategy struct {
 	Determinism []Determinism `json:"determinism"`
 	Verdicts    []Verdict     `json:"verdicts"`
 	Examples    []Example     `json:"examples"`
-	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the article.
+	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the
+	// article.
 	Findings []string `json:"findings"`
 }
 
@@ -273,8 +274,8 @@ type Standstill struct {
 	Millis    int64 `json:"ms"`
 	FromMS    int64 `json:"from_ms"`      // from the start
 	RowsTotal int64 `json:"numRowsTotal"` // at its end
-	// Input is the number of the input that held the watermark back while another one went on, counted from 1; 0 where none
-	// did.
+	// Input is the number of the input that held the watermark back while another one went on, counted from 1; 0 where
+	// none did.
 	Input int64 `json:"input"`
 }
 
@@ -351,8 +352,8 @@ func (s *Strategy) Score() (met, of int) {
 	return met, of
 }
 
-// Ranked returns the strategies best first: those that ran before those refused, then by the fewest requirements missed,
-// the fewest rows lost and leaked, and the id.
+// Ranked returns the strategies best first: those that ran before those refused, then by the fewest requirements
+// missed, the fewest rows lost and leaked, and the id.
 func (r *Run) Ranked() []*Strategy {
 	order := make([]*Strategy, len(r.Strategies))
 	for i := range r.Strategies {

@@ -90,8 +90,8 @@ func (l *loader) spark(n *yml.Node) {
 		yml.May("restart", yml.Value(l.Reader, &s.Restart, span)),
 	)
 	if s.Trigger.Every == 0 && !s.Trigger.AvailableNow && s.Cost.Batch == 0 && !l.Faulty(n) {
-		l.Add(n.Get("trigger").At, "a trigger of 0s starts a batch when the one before has ended: say how long one takes with "+
-			"cost.batch")
+		l.Add(n.Get("trigger").At, "a trigger of 0s starts a batch when the one before has ended: say how long one takes "+
+			"with cost.batch")
 	}
 	if s.Cost.RowsPerSecond < 0 {
 		l.Add(n.Get("cost").Get("rows_per_second").At, "rows_per_second must be at least 0; 0: rows cost nothing")

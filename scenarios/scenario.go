@@ -71,8 +71,8 @@ type Job struct {
 	Spark Spark
 }
 
-// Spark is what the micro-batch queries of a job run in. Defaults are Spark's own, but for the trigger: Spark's starts a
-// batch as soon as the one before has ended, and how many there are depends on how long they take.
+// Spark is what the micro-batch queries of a job run in. Defaults are Spark's own, but for the trigger: Spark's starts
+// a batch as soon as the one before has ended, and how many there are depends on how long they take.
 type Spark struct {
 	Trigger sim.Trigger
 	Cost    sim.BatchCost
@@ -87,8 +87,8 @@ type Spark struct {
 	Shuffle string
 	// Failures are moments from the start: the batch that ends then fails after the write, and is run again.
 	Failures []stream.Time
-	// Restart is a moment from the start, 0 for none: the queries are stopped and started again from their checkpoints, with
-	// other columns where a strategy has restart_columns.
+	// Restart is a moment from the start, 0 for none: the queries are stopped and started again from their checkpoints,
+	// with other columns where a strategy has restart_columns.
 	Restart stream.Time
 }
 

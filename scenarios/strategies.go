@@ -31,7 +31,8 @@ func (l *loader) entry(n *yml.Node) {
 	if slices.ContainsFunc(l.scenario.Strategies, func(other Entry) bool { return other.ID == e.ID }) {
 		l.Add(at, "%s stands here a second time; tell them apart with an id: %s: {id: %s-2}", e.ID, s.Name, s.Name)
 	}
-	if columns := head.Get("restart_columns"); columns != nil && l.scenario.Job.Spark.Restart == 0 {
+	columns := head.Get("restart_columns")
+	if columns != nil && columns.Text != strategies.SameColumns && l.scenario.Job.Spark.Restart == 0 {
 		l.Add(columns.At, "restart_columns are those after a restart: say when that is with job.spark.restart")
 	}
 	l.scenario.Strategies = append(l.scenario.Strategies, e)

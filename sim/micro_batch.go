@@ -61,8 +61,8 @@ type Trigger struct {
 	MaxRows int
 }
 
-// BatchRestart is another query that goes on from a query's checkpoint: with as many stages and tables, whose operators may
-// be others.
+// BatchRestart is another query that goes on from a query's checkpoint: with as many stages and tables, whose operators
+// may be others.
 type BatchRestart struct {
 	// At is the moment: the first trigger at or after it starts the other query.
 	At     stream.Time
@@ -167,8 +167,8 @@ type BatchProgress struct {
 	WatermarkAfter stream.Time
 	InputRows      int
 	Stages         []StageProgress
-	// Inputs are the watermarks that the inputs have come to, by which the policy makes the one of the query; 0 for one that
-	// has said nothing yet.
+	// Inputs are the watermarks that the inputs have come to, by which the policy makes the one of the query; 0 for one
+	// that has said nothing yet.
 	Inputs []stream.Time
 }
 
@@ -301,8 +301,8 @@ func (c *BatchCtx) Fail(err error) {
 }
 
 // BatchEngine runs a query as Spark Structured Streaming's micro-batch engine does. Rows wait for their batch: to the
-// ledger they are held until then. It keeps watermarks and batches of its own, so that those of a [Task] (SourceWatermark,
-// Watermark, Checkpoint) are nothing but moments to it. Time never falls from call to call.
+// ledger they are held until then. It keeps watermarks and batches of its own, so that those of a [Task]
+// (SourceWatermark, Watermark, Checkpoint) are nothing but moments to it. Time never falls from call to call.
 type BatchEngine struct {
 	spec         BatchSpec
 	stages       []batchStage
@@ -420,8 +420,8 @@ func (m *BatchEngine) step(now stream.Time) bool {
 // pollingDelay is spark.sql.streaming.pollingDelay: how often a query without an interval looks for rows.
 const pollingDelay stream.Time = 10
 
-// trigger starts a batch if there is something to do, and sets the next trigger, as Spark's ProcessingTimeExecutor does:
-// the next multiple of the interval, or the end of the batch if that comes later.
+// trigger starts a batch if there is something to do, and sets the next trigger, as Spark's ProcessingTimeExecutor
+// does: the next multiple of the interval, or the end of the batch if that comes later.
 func (m *BatchEngine) trigger(at stream.Time) {
 	if r := m.spec.Restart; r != nil && r.At <= at {
 		before := m.Snapshot()
@@ -475,14 +475,14 @@ func (m *BatchEngine) finish() {
 	m.waiting = slices.Delete(m.waiting, 0, len(rows))
 }
 
-// NoDataBatchDue reports whether a batch without rows follows if no rows come: one does after exactly those batches that
-// moved the watermark. spark within-watermark/no-data-batches.
+// NoDataBatchDue reports whether a batch without rows follows if no rows come: one does after exactly those batches
+// that moved the watermark. spark within-watermark/no-data-batches.
 func (m *BatchEngine) NoDataBatchDue() bool {
 	return m.spec.NoDataBatches && m.shuffled && m.watermark > m.late
 }
 
-// End ends the input: what waits is handled by batches at the triggers that follow, or at once by those of AvailableNow,
-// and a last batch without rows if one is due.
+// End ends the input: what waits is handled by batches at the triggers that follow, or at once by those of
+// AvailableNow, and a last batch without rows if one is due.
 func (m *BatchEngine) End(now stream.Time) {
 	m.Clock(now)
 	if m.spec.Trigger.AvailableNow {
@@ -512,8 +512,8 @@ func (m *BatchEngine) End(now stream.Time) {
 	m.remove()
 }
 
-// RunBatch runs a batch by itself, with rows that no trigger takes. Attempt is 1, or more for one that is run again from
-// the snapshot before it.
+// RunBatch runs a batch by itself, with rows that no trigger takes. Attempt is 1, or more for one that is run again
+// from the snapshot before it.
 func (m *BatchEngine) RunBatch(at stream.Time, rows []stream.Row, attempt int) *BatchProgress {
 	m.batch = MicroBatch{ID: m.batches, NoData: len(rows) == 0, At: at, End: at, Watermark: m.watermark, Late: m.late,
 		Attempt: attempt}

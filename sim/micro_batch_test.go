@@ -86,9 +86,9 @@ func TestTriggers(t *testing.T) {
 			want:     []string{"0: 100-107 2 rows", "1: 107-114 1 rows", "2: 114-121 0 rows"},
 		},
 		{
-			name: "without an interval a batch starts when the one before has ended", cost: BatchCost{Batch: 30}, delay: NoWatermark,
-			arrivals: []stream.Time{5, 12, 13},
-			want:     []string{"0: 5-35 1 rows", "1: 35-65 2 rows"},
+			name: "without an interval a batch starts when the one before has ended", cost: BatchCost{Batch: 30},
+			delay: NoWatermark, arrivals: []stream.Time{5, 12, 13},
+			want: []string{"0: 5-35 1 rows", "1: 35-65 2 rows"},
 		},
 		{
 			name: "one that fails is run again with the same id", trigger: Trigger{Every: 10}, failures: []stream.Time{15},
@@ -141,8 +141,8 @@ func TestRerun(t *testing.T) {
 	var got []string
 	m.Drain(func(c *Change, _ stream.Key, _ []stream.Tag) {
 		if c.Op != OpHold {
-			got = append(got, fmt.Sprintf("%s of %d", map[Op]string{OpRelease: "out", OpRewrite: "again", OpDropHeld: "dropped"}[c.Op],
-				c.Tag.Event()))
+			what := map[Op]string{OpRelease: "out", OpRewrite: "again", OpDropHeld: "dropped"}[c.Op]
+			got = append(got, fmt.Sprintf("%s of %d", what, c.Tag.Event()))
 		}
 	})
 	want := []string{"out of 0", "dropped of 2", "out of 1", "again of 1"}
@@ -177,8 +177,8 @@ func TestRestoredBatchEngine(t *testing.T) {
 	}
 	p := restored.RunBatch(2, []stream.Row{row(0, 200)}, 1)
 	if p.ID != 1 || p.Watermark != 40 || p.Late != 0 || p.WatermarkAfter != 40 {
-		t.Errorf("batch %d with watermarks %d, %d, then %d; want 1 with 40, 0, then 40: input 1 counts as 0 until it speaks", p.ID,
-			p.Watermark, p.Late, p.WatermarkAfter)
+		t.Errorf("batch %d with watermarks %d, %d, then %d; want 1 with 40, 0, then 40: input 1 counts as 0 until it "+
+			"speaks", p.ID, p.Watermark, p.Late, p.WatermarkAfter)
 	}
 	if p = restored.RunBatch(3, []stream.Row{row(1, 150)}, 1); p.WatermarkAfter != 140 {
 		t.Errorf("watermark %d after both have spoken, want 140", p.WatermarkAfter)

@@ -486,6 +486,26 @@ func (t *Table) Flush(now stream.Time) {
 	}
 }
 
+// SpillPinned writes a copy of the pinned entries to a Cold of its own, which then has their size. They stay in memory.
+func (t *Table) SpillPinned(cold Cold) error {
+	var err error
+	bucket := make([]Entry, 0, min(t.pinned, t.spec.SpillAt))
+	spill := func() {
+		slices.SortFunc(bucket, compareKeys)
+		if err == nil && len(bucket) > 0 {
+			err = cold.Spill(bucket)
+		}
+		bucket = bucket[:0]
+	}
+	t.EachPinned(func(_ Ref, e *Entry) {
+		if bucket = append(bucket, *e); len(bucket) == cap(bucket) {
+			spill()
+		}
+	})
+	spill()
+	return err
+}
+
 // spill moves all that is not pinned to the Cold if there is enough of it, and drops the buckets that have expired.
 func (t *Table) spill(now stream.Time, enough int) {
 	if t.index.used-t.pinned >= enough {

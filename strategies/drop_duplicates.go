@@ -17,7 +17,8 @@ var _ = register(&Strategy{
 	Facts: dropDuplicatesFacts,
 	Params: []Param{
 		columnsParam, watermarkDelayOrNone, otherDelay,
-		{Name: "window", Kind: Duration, Default: "0s", About: "a tumbling window of the event time among the columns; 0s: none"},
+		{Name: "window", Kind: Duration, Default: "0s",
+			About: "a tumbling window of the event time among the columns; 0s: none"},
 		restartColumns,
 	},
 	Plan: func(args Args, job Job) Plan {
@@ -91,8 +92,8 @@ func (j Job) deduplicatePlan(operator string, d deduplicate) Plan {
 	return p
 }
 
-// dedupe is Spark's StreamingDeduplicateExec and StreamingDeduplicateWithinWatermarkExec: the first row of a key goes out
-// and the others are dropped for as long as the key is in the state, whatever their event time: spark
+// dedupe is Spark's StreamingDeduplicateExec and StreamingDeduplicateWithinWatermarkExec: the first row of a key goes
+// out and the others are dropped for as long as the key is in the state, whatever their event time: spark
 // drop-duplicates/basic, within-watermark/not-refreshed. A batch tests its rows first and then removes the keys whose
 // time the watermark has reached: within-watermark/lag, drop-duplicates-watermark/ts-in-key-ties. Late rows leave no
 // trace: within-watermark/late.
@@ -237,17 +238,18 @@ func (j Job) dropDuplicatesCode(method string, d deduplicate) string {
 var dropDuplicatesFacts = []Fact{
 	{TopicState, "one entry a key, with no value: without a watermark nothing is ever removed, and numRowsTotal only " +
 		"rises", "spark/drop-duplicates-basic"},
-	{TopicState, "with the event time among the columns a key leaves with the first batch whose watermark has reached its " +
-		"time, at the end of that batch", "spark/drop-duplicates-watermark-ts-in-key-ties"},
-	{TopicState, "with a watermark but without the event time among the columns late rows are dropped, yet no key is ever " +
-		"removed", "spark/drop-duplicates-watermark-ts-not-in-key"},
-	{TopicState, "a window among the columns counts as event time by its end", "spark/drop-duplicates-watermark-window-in-key"},
+	{TopicState, "with the event time among the columns a key leaves with the first batch whose watermark has reached " +
+		"its time, at the end of that batch", "spark/drop-duplicates-watermark-ts-in-key-ties"},
+	{TopicState, "with a watermark but without the event time among the columns late rows are dropped, yet no key is " +
+		"ever removed", "spark/drop-duplicates-watermark-ts-not-in-key"},
+	{TopicState, "a window among the columns counts as event time by its " +
+		"end", "spark/drop-duplicates-watermark-window-in-key"},
 	{TopicState, "a key without event time is never removed", "spark/drop-duplicates-watermark-ts-in-key-null-ts"},
 	{TopicState, "state and watermark survive a restart", "spark/drop-duplicates-watermark-restart"},
 	{TopicState, "a restart with another number or other types of columns is refused " +
 		"(STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE)", "spark/changed-columns-fewer-keys"},
-	{TopicState, "a restart with other columns of the same number and types is accepted, and the old state read as if it were " +
-		"theirs: copies come through and distinct rows are dropped", "spark/changed-columns-other-key-same-type"},
+	{TopicState, "a restart with other columns of the same number and types is accepted, and the old state read as if " +
+		"it were theirs: copies come through and distinct rows are dropped", "spark/changed-columns-other-key-same-type"},
 	{TopicState, "a restart as dropDuplicatesWithinWatermark is refused " +
 		"(STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA)", "spark/changed-columns-to-within-watermark"},
 	{TopicChangelog, "append-only: the first row of a key goes out with all its columns, nothing is taken " +
@@ -267,8 +269,8 @@ var dropDuplicatesFacts = []Fact{
 		"one", "spark/drop-duplicates-null-key"},
 	{TopicLoses, "the first watermark is 0: rows with an event time at or before 1970 are " +
 		"late", "spark/drop-duplicates-watermark-zero-and-negative-ts"},
-	{TopicLeaks, "with the event time among the columns a copy that has another one, such as a retry with a new timestamp, " +
-		"comes through", "spark/drop-duplicates-watermark-ts-in-key"},
+	{TopicLeaks, "with the event time among the columns a copy that has another one, such as a retry with a new " +
+		"timestamp, comes through", "spark/drop-duplicates-watermark-ts-in-key"},
 	{TopicLeaks, "with a window among the columns, a copy on the other side of the window's " +
 		"edge", "spark/drop-duplicates-watermark-window-in-key"},
 	{TopicLeaks, "all columns: a copy with any difference comes through", "spark/drop-duplicates-all-columns"},

@@ -97,9 +97,9 @@ const (
 	KeysDiffer      = "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"
 )
 
-// RestartRefused is the condition with which Spark refuses to run the plan from a checkpoint that another plan has left;
-// empty where it takes it. Operators are compared by name and number, keys by number and types of their columns alone:
-// other columns of the same types are accepted, and the old state is read as if it were of them. spark
+// RestartRefused is the condition with which Spark refuses to run the plan from a checkpoint that another plan has
+// left; empty where it takes it. Operators are compared by name and number, keys by number and types of their columns
+// alone: other columns of the same types are accepted, and the old state is read as if it were of them. spark
 // changed-columns/other-key-same-type, changed-columns/key-order.
 func (p *BatchPlan) RestartRefused(before *BatchPlan) string {
 	stateful := func(p *BatchPlan) []Stage {
@@ -205,8 +205,8 @@ func (j Job) allIndexes() []int {
 	return all
 }
 
-// unsafeRowBytes is the size of columns as Spark's UnsafeRow holds them: a bit set of nulls, 8 bytes a column, and texts,
-// taken as the 36 characters of a UUID, in multiples of 8.
+// unsafeRowBytes is the size of columns as Spark's UnsafeRow holds them: a bit set of nulls, 8 bytes a column, and
+// texts, taken as the 36 characters of a UUID, in multiples of 8.
 func unsafeRowBytes(columns []stream.Column) int {
 	n := (len(columns) + 63) / 64 * 8
 	for _, c := range columns {

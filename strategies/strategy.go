@@ -252,7 +252,8 @@ func (a Args) Duration(name string) stream.Time {
 	return t
 }
 
-// Optional returns an OptionalDuration or Duration parameter; ok is false for None and where there is no such parameter.
+// Optional returns an OptionalDuration or Duration parameter; ok is false for None and where there is no such
+// parameter.
 func (a Args) Optional(name string) (t stream.Time, ok bool) {
 	t, err := stream.ParseDuration(a.text[name])
 	return t, err == nil
