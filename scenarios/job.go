@@ -110,8 +110,11 @@ func table(s string) (string, error) {
 	if s == "memory" || s == "pebble" || strings.HasPrefix(s, "postgres://") || strings.HasPrefix(s, "postgresql://") {
 		return s, nil
 	}
-	return "", fmt.Errorf("%q is no table%s; write memory, pebble, or the address of a database: postgres://user@host/name", s,
-		stream.DidYouMean(s, []string{"memory", "pebble"}))
+	const write = "memory, pebble, or the address of a database, postgres://user@host/name"
+	if near := stream.DidYouMean(s, []string{"memory", "pebble"}); near != "" {
+		return "", fmt.Errorf("%q is no table%s Write %s", s, near, write)
+	}
+	return "", fmt.Errorf("%q is no table; write %s", s, write)
 }
 
 // TableKind is memory, pebble or postgres.

@@ -55,7 +55,8 @@ var labColumns = []string{"lab_date", "lab_key", "lab_null_key", "lab_id", "lab_
 func Open(ctx context.Context, address string, table Table) (sim.Target, error) {
 	conn, err := pgx.Connect(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("target table %s: %w", table.Name, err)
+		// The driver lists all that it has tried, a line each.
+		return nil, fmt.Errorf("target table %s: %s", table.Name, strings.Join(strings.Fields(err.Error()), " "))
 	}
 	t := &target{ctx: ctx, conn: conn, table: table, name: pgx.Identifier{table.Name}.Sanitize(), last: -1}
 	for _, c := range table.Records.Schema().Columns {
