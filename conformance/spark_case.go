@@ -51,6 +51,13 @@ type sparkBatch struct {
 	Chain      []string    `json:"error_chain"`
 	Conditions []string    `json:"error_conditions"`
 
+	// Of what foreachBatch did: the date in the statement, what the table's log says of it, and the table after it.
+	Today     string    `json:"today"`
+	Committed *bool     `json:"committed"`
+	Inserted  *int64    `json:"inserted"`
+	TableRows *int64    `json:"table_rows"`
+	Table     *[]Fields `json:"table"`
+
 	SinkFailed string `json:"sink_failed"`
 	Replay     bool   `json:"replay"`
 }

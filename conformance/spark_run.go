@@ -16,6 +16,9 @@ import (
 
 // runSpark replays a recorded query batch by batch.
 func runSpark(file string, c *sparkCase) ([]Diff, error) {
+	if c.Batches[0].Today != "" {
+		return runSink(file, c)
+	}
 	r := &sparkReplay{c: c, run: -1, rows: &sparkRows{}}
 	if err := r.readConfig(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -147,13 +150,9 @@ func (r *sparkReplay) step(i int) (bool, error) {
 	}
 	r.said = nil
 	progress := r.engine.RunBatch(r.at(i), rows, attempt)
-	failure := ""
-	if err := r.engine.Err(); err != nil {
-		failure = err.Error()
-		if q, ok := errors.AsType[*sim.QueryError](err); ok {
-			failure = q.Condition()
-			r.compareError(i, b, q)
-		}
+	failure := conditionOf(r.engine.Err())
+	if q, ok := errors.AsType[*sim.QueryError](r.engine.Err()); ok {
+		r.compareError(i, b, q)
 	}
 	r.differ(i, "error", orNone(b.failure()), orNone(failure))
 	if failure != "" || b.failure() != "" {
@@ -164,6 +163,17 @@ func (r *sparkReplay) step(i int) (bool, error) {
 		r.saved = r.engine.Snapshot()
 	}
 	return false, nil
+}
+
+// conditionOf is the condition of the error that ended a query, else its text; empty without an error.
+func conditionOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	if q, ok := errors.AsType[*sim.QueryError](err); ok {
+		return q.Condition()
+	}
+	return err.Error()
 }
 
 func orNone(condition string) string {
@@ -350,7 +360,7 @@ func yesNo(watermark bool) string {
 func (r *sparkReplay) emitted() []string {
 	var out []string
 	r.engine.Drain(func(c *sim.Change, _ stream.Key, _ []stream.Tag) {
-		if c.Op != sim.OpRelease && c.Op != sim.OpAgain {
+		if c.Op != sim.OpRelease && c.Op != sim.OpRewrite && c.Op != sim.OpAgain {
 			return
 		}
 		fields := map[string]string{}

@@ -11,13 +11,21 @@ import (
 
 // causeOf finds why a copy came through beside another row of its event: the first cause that applies.
 func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
+	data := dataCauseOf(plan, w)
+	return func(leak sim.LeakedRow) string {
+		if leak.Rewritten {
+			return "restart"
+		}
+		return data(leak)
+	}
+}
+
+// dataCauseOf finds why a data duplicate came through.
+func dataCauseOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 	if plan.Leaks == strategies.NoDeduplication {
 		return func(sim.LeakedRow) string { return "no_dedup" }
 	}
 	return func(leak sim.LeakedRow) string {
-		if leak.Again && plan.Batch != nil {
-			return "restart"
-		}
 		if leak.Update && (plan.ToChangelog || !plan.Changelog.Has(stream.UpdateBefore)) {
 			return "unretracted" // a +U whose -U was not sent leaves the row before it in the result
 		}
@@ -67,6 +75,16 @@ func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 			if plan.Leaks == strategies.ByHorizon {
 				return "horizon"
 			}
+		case strategies.ByRepair:
+			return "no_dedup"
+		case strategies.ByLookback:
+			switch {
+			case nullKey(w, leak.Tag) && !slices.ContainsFunc(plan.Batch.Stages, isNullSafe):
+				return "null_key"
+			case leak.SameBatch || plan.Lookback < 0:
+				return "same_batch"
+			}
+			return "lookback"
 		}
 		switch {
 		case plan.StateTTL > 0:
@@ -76,6 +94,16 @@ func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 		}
 		return sim.Unexplained
 	}
+}
+
+func isNullSafe(s strategies.Stage) bool { return s.NullSafe }
+
+// nullKey reports whether a column of a row's key is NULL.
+func nullKey(w gen.Workload, tag stream.Tag) bool {
+	schema := w.Schema()
+	return slices.ContainsFunc(schema.Key, func(k int) bool {
+		return schema.Columns[k].Nullable && w.Record(tag)[k].Null
+	})
 }
 
 // distinguished tells by what a copy differs from all rows of its key that came before it, where the strategy takes only

@@ -52,7 +52,9 @@ type lane struct {
 	openState func() (sim.Cold, error)
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
-	failed    string // how the query ended before its input did
+	stages    *stages    // of a micro-batch query that is measured
+	target    sim.Target // nil: in memory, or none
+	failed    string     // how the query ended before its input did
 	// takesNull says that rows without event time are taken, as Spark takes them; else the first one ends the job, and
 	// stands in noEventTime.
 	takesNull   bool
@@ -68,6 +70,14 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	from, _ := r.workload.Span()
 	l := &lane{id: e.ID, from: from, measured: measured}
 	l.takesNull = plan.Batch != nil
+	if plan.Batch != nil && measured {
+		l.stages = newStages(e, r.workload.Schema())
+	}
+	if plan.Batch != nil {
+		if l.target, l.err = r.openTarget(e, measured); l.err != nil {
+			return nil, fmt.Errorf("%s: %w", e.ID, l.err)
+		}
+	}
 	l.task = r.newTask(e, l, sample)
 	subtasks := len(l.task.Subtasks())
 	l.peaks, l.rows = make([]int64, subtasks), make([]int64, subtasks)
@@ -75,8 +85,12 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	if job.Checkpoint.Delivery != "exactly-once" || plan.Batch != nil { // a batch is visible when it has ended
 		commit = 0
 	}
+	sink := job.Sink
+	if plan.Batch != nil { // the result is what stands in the table
+		sink = strategies.Retract
+	}
 	ledger := sim.LedgerSpec{
-		Workload: r.workload, Sink: job.Sink, CommitEvery: commit,
+		Workload: r.workload, Sink: sink, CommitEvery: commit,
 		KeyOnly: plan.Output == strategies.KeyOnly, ToChangelog: plan.ToChangelog,
 		Retracts: job.Sink == strategies.Upsert || plan.Changelog != stream.InsertOnly,
 	}
@@ -103,20 +117,47 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 
 // newTask makes the task of a lane.
 func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
-	job, plan := r.scenario.Job, e.plan
-	if plan.Batch != nil {
-		return r.newBatchEngine(plan, l, sample)
+	plan := e.plan
+	switch {
+	case plan.Batch == nil:
+		return sim.NewTask(r.taskSpec(plan, l, sample))
+	case len(plan.Front) == 0:
+		engine := sim.NewBatchEngine(r.batchSpec(e, l, sample))
+		l.watchBatches(engine)
+		return engine
 	}
+	chain := sim.ChainSpec{Records: r.workload, Query: r.batchSpec(e, l, sample)}
+	for _, f := range plan.Front {
+		chain.Tasks = append(chain.Tasks, r.taskSpec(f.Plan, l, sample))
+	}
+	if l.stages != nil {
+		chain.OnChange = l.stages.change
+	}
+	c := sim.NewChain(chain)
+	l.watchBatches(c.Query())
+	return c
+}
+
+// watchBatches lets what is measured of batches look at the query's state.
+func (l *lane) watchBatches(query *sim.BatchEngine) {
+	if l.batches != nil {
+		l.batches.engine = query
+	}
+}
+
+// taskSpec says how a strategy runs that takes a record at a time.
+func (r *run) taskSpec(plan strategies.Plan, l *lane, sample stream.Time) sim.TaskSpec {
+	job := r.scenario.Job
 	declared := plan.Changelog
 	if plan.ToChangelog {
 		declared = plan.Input
 	}
-	return sim.NewTask(sim.TaskSpec{
+	return sim.TaskSpec{
 		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
 		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
 		CheckpointInterval: job.Checkpoint.Interval, OnTimer: l.onTimer,
 		NewTable: func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
-	})
+	}
 }
 
 // newTable makes a keyed state of a lane.
@@ -129,8 +170,8 @@ func (r *run) newTable(l *lane, ttl, sample stream.Time) *sim.Table {
 	return sim.NewTable(spec)
 }
 
-// newBatchEngine makes the engine of a micro-batch query.
-func (r *run) newBatchEngine(plan strategies.Plan, l *lane, sample stream.Time) *sim.BatchEngine {
+// batchSpec says how a micro-batch query runs.
+func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
 	spark := r.scenario.Job.Spark
 	from, to := r.workload.Span()
 	spec := sim.BatchSpec{
@@ -141,28 +182,35 @@ func (r *run) newBatchEngine(plan strategies.Plan, l *lane, sample stream.Time) 
 	for _, at := range spark.Failures {
 		spec.Failures = append(spec.Failures, from+at)
 	}
-	if next := plan.Batch.Restarted; spark.Restart > 0 {
+	inputs := spark.Inputs
+	switch {
+	case len(e.plan.Front) > 0: // it reads the one table that they write
+		inputs = 1
+		spec.Trigger = sim.Trigger{Every: r.scenario.Job.Checkpoint.Interval}
+	case inputs > 1:
+		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % inputs }
+	}
+	if next := e.plan.Batch.Restarted; spark.Restart > 0 {
 		if next == nil {
-			next = plan.Batch
+			next = e.plan.Batch
 		}
 		spec.Restart = &sim.BatchRestart{At: from + spark.Restart, Stages: next.Spec(sim.BatchSpec{}, 0).Stages}
 	}
-	if spark.Inputs > 1 {
-		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % spark.Inputs }
+	if l.target != nil {
+		spec.Target = l.target
+	}
+	if l.stages != nil {
+		spec.OnStage, spec.OnAudit = l.stages.batch, l.stages.audit
 	}
 	if r.scenario.Job.State == "pebble" {
 		l.openState = r.options.OpenState
 	}
 	if l.measured {
-		l.atEnd = spark.Trigger.AvailableNow
-		l.batches = newBatches(plan.Batch, from, to, spark.Trigger.Every, spark.Policy)
+		l.atEnd = spec.Trigger.AvailableNow
+		l.batches = newBatches(e.plan.Batch, from, to, spec.Trigger.Every, spark.Policy)
 		spec.OnBatch = l.batches.add
 	}
-	engine := sim.NewBatchEngine(plan.Batch.Spec(spec, spark.Inputs))
-	if l.batches != nil {
-		l.batches.engine = engine
-	}
-	return engine
+	return e.plan.Batch.Spec(spec, inputs)
 }
 
 // handle drives a batch through the task.
@@ -317,6 +365,9 @@ func (l *lane) sample(at stream.Time) {
 		l.peaks[i] = max(l.peaks[i], int64(sub.State.LiveKeys))
 	}
 	l.series = append(l.series, s)
+	if chain, ok := l.task.(*sim.Chain); ok {
+		l.stages.held(chain)
+	}
 }
 
 // finish notes what is known only at the end, and lets go of the state.
@@ -337,6 +388,9 @@ func (l *lane) close() {
 		if c != nil {
 			_ = c.Close() // what it held is of no use after the run
 		}
+	}
+	if l.target != nil {
+		_ = l.target.Close() // all that was written has been committed
 	}
 }
 

@@ -25,6 +25,8 @@ type Options struct {
 	Only []string // ids of the strategies to run; empty: all
 	// OpenState makes the cold store of one table for `job.state: pebble`; it must be given for that.
 	OpenState func() (sim.Cold, error)
+	// OpenTarget opens the table of a strategy that writes to one. Nil: in memory.
+	OpenTarget func(TargetSpec) (sim.Target, error)
 	// SpillAt is the number of entries that a table keeps in memory before it moves them to its cold store (default
 	// 2,000,000).
 	SpillAt int
@@ -119,7 +121,8 @@ func (r *run) plan() error {
 	job := strategies.Job{
 		Schema: r.workload.Schema(), Sink: r.scenario.Job.Sink, MiniBatch: r.scenario.Job.MiniBatch,
 		Input: r.scenario.Job.Input, Version: r.scenario.Job.Flink,
-		WatermarkDelay: r.scenario.Job.Watermark.Delay,
+		WatermarkDelay:     r.scenario.Job.Watermark.Delay,
+		CheckpointInterval: r.scenario.Job.Checkpoint.Interval,
 	}
 	var ids []string
 	for _, e := range r.scenario.Strategies {

@@ -49,6 +49,9 @@ type Job struct {
 	MiniBatchMS          int64  `json:"mini_batch_ms"` // allow-latency, 0: off
 	MiniBatchSize        int    `json:"mini_batch_size"`
 	RetentionMS          int64  `json:"retention_ms,omitempty"` // how long the source keeps a row, 0: for ever
+	// Table is what a sink's table is kept in: memory, pebble or postgres.
+	Table   string `json:"table"`
+	Shuffle string `json:"shuffle"` // what is shuffled: whole-row or key-first
 	// Spark is what the queries of Spark ran in; nil where there were none.
 	Spark *SparkJob `json:"spark,omitempty"`
 }
@@ -148,8 +151,12 @@ type Strategy struct {
 	Synthesized   int64            `json:"synthesized"`   // emitted rows that are none of the input's
 	LeaksByCause  map[string]int64 `json:"leaks_by_cause"`
 	LossesByCause map[string]int64 `json:"losses_by_cause"`
-	Lost          int64            `json:"lost"`   // late_first + swallowed
-	Leaked        int64            `json:"leaked"` // = fates.leaked
+	Lost          int64            `json:"lost"` // late_first + swallowed
+	// Leaked are the rows of the result beside another one of their event: fates.leaked, the data duplicates, and
+	// write_duplicates.
+	Leaked int64 `json:"leaked"`
+	// WriteDuplicates are rows of the result that a batch has written a second time, when it was run again.
+	WriteDuplicates int64 `json:"write_duplicates"`
 	// LeakedWithinTTL counts leaks though a row of the same key had come within the TTL: a TTL that copies extend would
 	// have caught them.
 	LeakedWithinTTL int64   `json:"leaked_within_ttl"`
@@ -167,8 +174,10 @@ type Strategy struct {
 	Latency        Latency    `json:"latency_ms"`
 	State          State      `json:"state"`
 	// Spark is what the micro-batches of a query of Spark did; nil for other engines.
-	Spark       *Spark        `json:"spark,omitempty"`
-	Subtasks    []Subtask     `json:"subtasks"`
+	Spark    *Spark    `json:"spark,omitempty"`
+	Subtasks []Subtask `json:"subtasks"`
+	// Stages are those of a micro-batch query, and of tiers.
+	Stages      []Stage       `json:"stages"`
 	Determinism []Determinism `json:"determinism"`
 	Verdicts    []Verdict     `json:"verdicts"`
 	Examples    []Example     `json:"examples"`

@@ -398,7 +398,7 @@ func TestLoad(t *testing.T) {
 		{"share", spec.Duplicates[1].Rate, 0.004},
 		{"transport", spec.Transport, gen.Delay{Kind: gen.Lognormal, Low: 40, High: 8000, P1: 0.5, P2: 0.999, Cap: 300_000}},
 		{"delay", spec.Duplicates[1].Delay, gen.Delay{Kind: gen.Uniform, Low: 7_200_000, High: 10_800_000}},
-		{"schema", fmt.Sprint(s.Workload.Schema), "{[{order_id 0 0} {price 2 2} {customer 0 0} {created_at 3 0}] [0] 3}"},
+		{"schema", fmt.Sprint(s.Workload.Schema), "{[{order_id 0 0 false} {price 2 2 false} {customer 0 0 false} {created_at 3 0 false}] [0] 3}"},
 		{"flink", s.Job.Flink, strategies.Flink23},
 		{"watermarks per", s.Job.Watermark.Per, "partition"},
 		{"skew", s.Job.Skew, 10000},

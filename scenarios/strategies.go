@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -65,7 +66,12 @@ func Strategy(r *yml.Reader, n *yml.Node, schema stream.Schema, columnsKnown boo
 	}
 	given := map[string]string{}
 	for _, v := range head.Items {
-		if !slices.Contains(besides, v.Name) {
+		kind := slices.IndexFunc(s.Params, func(p strategies.Param) bool { return p.Name == v.Name })
+		switch {
+		case slices.Contains(besides, v.Name):
+		case kind >= 0 && s.Params[kind].Kind == strategies.Tiers:
+			given[v.Name] = tiers(r, v, schema, columnsKnown)
+		default:
 			given[v.Name] = param(r, v)
 		}
 	}
@@ -87,6 +93,24 @@ func Strategy(r *yml.Reader, n *yml.Node, schema stream.Schema, columnsKnown boo
 		r.Add(at, "%s", fault.Message)
 	}
 	return s, args, head
+}
+
+// tiers is the text of a parameter that lists strategies.
+func tiers(r *yml.Reader, n *yml.Node, schema stream.Schema, columnsKnown bool) string {
+	var list []map[string]map[string]string
+	for _, entry := range r.Entries(n) {
+		tier, _, head := Strategy(r, entry, schema, columnsKnown)
+		if tier == nil {
+			continue
+		}
+		given := map[string]string{}
+		for _, v := range head.Items {
+			given[v.Name] = param(r, v)
+		}
+		list = append(list, map[string]map[string]string{tier.Name: given})
+	}
+	text, _ := json.Marshal(list) // texts never fail
+	return string(text)
 }
 
 // param is the text of a parameter. A list of columns may be written as such, and spans by kind as a mapping.

@@ -45,6 +45,15 @@ type BatchSpec struct {
 	// OnOutput is told the rows that the user's function in a stage returns, where they are not simply the rows that it
 	// lets through; may be nil.
 	OnOutput func(Output)
+	// Held says that the rows come from operators in front of the query: to the ledger they are held already.
+	Held bool
+	// Target is the table that the query writes to. A failure of the query and a restart from its checkpoint leave it as
+	// it is. Nil: one in memory, if a stage asks for it.
+	Target Target
+	// OnStage is told what a stage has done in each attempt of a batch, and what rows it let through; may be nil.
+	OnStage func(stage int, p *StageProgress, b *MicroBatch, out []stream.Row)
+	// OnAudit is told of each run of an audit; may be nil.
+	OnAudit func(*AuditRun)
 }
 
 // Trigger says when batches start.
@@ -129,6 +138,28 @@ type BatchOperator interface {
 	State(c *BatchCtx) State
 }
 
+// BatchEnder is an operator that has something to do when the input has ended and the last batch is over.
+type BatchEnder interface {
+	AtEnd(c *BatchCtx)
+}
+
+// AuditRun is what one run of an audit of the target has found. An extra row is one whose key another row has that was
+// written before; it is new if the run before has not seen it.
+type AuditRun struct {
+	At          stream.Time
+	Rows, Dates int64 // read
+	Keys, Extra int64 // keys that stand in the table more than once, and their extra rows
+	// New are the new extra rows, by what let them through.
+	New struct {
+		SameBatch int64 // their batch has written the key before
+		Inside    int64 // an earlier row of the key was dated within the lookback when they were written
+		Outside   int64 // none was
+	}
+	// Needed is the lookback, in days, with which none of the rows outside would have come through.
+	Needed   int64
+	Repaired int64 // rows removed
+}
+
 // MicroBatch is one batch of the query.
 type MicroBatch struct {
 	ID     int64
@@ -169,6 +200,10 @@ type StageProgress struct {
 	RowsRemoved        int64 // numRowsRemoved
 	DroppedByWatermark int64 // numRowsDroppedByWatermark
 	DroppedDuplicates  int64 // numDroppedDuplicateRows
+	// JoinedRows and JoinedDates are what a sink has read of its target: rows, and date partitions.
+	JoinedRows, JoinedDates int64
+	RowsReplacing           int64 // of RowsOut: those that took the place of another row of the target
+	Repaired                int64 // rows that an audit has removed from the target
 }
 
 func (p *StageProgress) add(other *StageProgress) {
@@ -179,6 +214,10 @@ func (p *StageProgress) add(other *StageProgress) {
 	p.RowsRemoved += other.RowsRemoved
 	p.DroppedByWatermark += other.DroppedByWatermark
 	p.DroppedDuplicates += other.DroppedDuplicates
+	p.JoinedRows += other.JoinedRows
+	p.JoinedDates += other.JoinedDates
+	p.RowsReplacing += other.RowsReplacing
+	p.Repaired += other.Repaired
 }
 
 // BatchCtx is an operator's view of the world. There is one for each partition of each stage.
@@ -188,11 +227,10 @@ type BatchCtx struct {
 	// Progress is what the operator has done in this batch so far. It counts RowsUpdated and RowsRemoved itself.
 	Progress StageProgress
 
-	engine  *BatchEngine
-	out     []stream.Row
-	tables  []*Table
-	durable *any
-	byKey   byKey
+	engine *BatchEngine
+	out    []stream.Row
+	tables []*Table
+	byKey  byKey
 }
 
 // NewTable makes a keyed state. Call it when the operator is made.
@@ -207,13 +245,12 @@ func (c *BatchCtx) NewTable() *Table {
 	return t
 }
 
-// Durable returns what make made when the operator was first made: a table that the query writes to, which a failure of
-// the query and a restart from its checkpoint leave as it is.
-func (c *BatchCtx) Durable(make func() any) any {
-	if *c.durable == nil {
-		*c.durable = make()
+// Target is the table that the query writes to: see BatchSpec.Target.
+func (c *BatchCtx) Target() Target {
+	if c.engine.spec.Target == nil {
+		c.engine.spec.Target = NewMemoryTarget()
 	}
-	return *c.durable
+	return c.engine.spec.Target
 }
 
 // Delay is the watermark delay of the query's first input, NoWatermark without one: spark two-inputs/delay-of-left.
@@ -236,9 +273,6 @@ func (c *BatchCtx) Emit(row *stream.Row) {
 func (c *BatchCtx) Update(old stream.Tag, row *stream.Row) {
 	c.Emit(row)
 	c.out[len(c.out)-1].Kind = stream.UpdateAfter
-	if c.engine.replaces == nil {
-		c.engine.replaces = map[stream.Tag]stream.Tag{}
-	}
 	c.engine.replaces[row.Tag] = old
 }
 
@@ -257,6 +291,30 @@ func (c *BatchCtx) Drop(row *stream.Row, to Disposition) {
 		c.engine.book(Change{Tag: row.Tag, At: c.Batch.End, Op: OpDropHeld, To: to, Behind: row.Behind}, row.Key)
 	}
 }
+
+// Replace lets a row of the batch through in place of old, which came through before and is taken back: a table that is
+// written to has the one row no more, and the other one.
+func (c *BatchCtx) Replace(old stream.Tag, row *stream.Row) {
+	c.Again(stream.UpdateBefore, row.Key, old)
+	c.Progress.RowsReplacing++
+	c.Update(old, row)
+}
+
+// Remove takes a copy that has come through, in this batch or before, out of the result again.
+func (c *BatchCtx) Remove(key stream.Key, tag stream.Tag) {
+	c.Progress.Repaired++
+	c.engine.removed = append(c.engine.removed, removal{key, tag})
+}
+
+// Audited tells of a run of an audit.
+func (c *BatchCtx) Audited(run *AuditRun) {
+	if c.engine.spec.OnAudit != nil {
+		c.engine.spec.OnAudit(run)
+	}
+}
+
+// SameBatch says of a row that Emit lets through: its key is in the result already, through another row of this batch.
+func (c *BatchCtx) SameBatch(row *stream.Row) { c.engine.sameBatch[row.Tag] = true }
 
 // Again sends a change about a row that came before, past the stages that follow: see Ctx.Again.
 func (c *BatchCtx) Again(k stream.Kind, key stream.Key, tag stream.Tag) {
@@ -291,8 +349,12 @@ type BatchEngine struct {
 	largest []stream.Time // event time less delay, by input; 0 before the first row
 	// watermark is what the next batch runs with, late what it tests rows by.
 	watermark, late stream.Time
-	failures        []stream.Time             // those to come
-	replaces        map[stream.Tag]stream.Tag // what the updates of the batch take the place of
+	failures        []stream.Time // those to come
+
+	// replaces and sameBatch tell more of rows that the running batch lets through: see BatchCtx.Update and SameBatch.
+	replaces  map[stream.Tag]stream.Tag
+	sameBatch map[stream.Tag]bool
+	removed   []removal // of the running batch, which leave the result after its rows have come into it
 
 	rows, dropped int64
 	lateBy        []int64 // by input
@@ -301,20 +363,26 @@ type BatchEngine struct {
 	err           error
 }
 
+// removal is a row that leaves the result.
+type removal struct {
+	key stream.Key
+	tag stream.Tag
+}
+
 // batchStage is a stage with an operator for each partition.
 type batchStage struct {
-	ctx     []BatchCtx
-	ops     []BatchOperator
-	in      [][]stream.Row // by partition, where there are several
-	out     []stream.Row   // of all partitions, where there are several
-	durable any
+	ctx []BatchCtx
+	ops []BatchOperator
+	in  [][]stream.Row // by partition, where there are several
+	out []stream.Row   // of all partitions, where there are several
 }
 
 // NewBatchEngine makes an engine.
 func NewBatchEngine(spec BatchSpec) *BatchEngine {
 	spec.Partitions = max(spec.Partitions, 1)
 	m := &BatchEngine{spec: spec, stages: make([]batchStage, len(spec.Stages)),
-		largest: make([]stream.Time, len(spec.Inputs)), lateBy: make([]int64, len(spec.Inputs)), failures: spec.Failures}
+		largest: make([]stream.Time, len(spec.Inputs)), lateBy: make([]int64, len(spec.Inputs)), failures: spec.Failures,
+		replaces: map[stream.Tag]stream.Tag{}, sameBatch: map[stream.Tag]bool{}}
 	for _, delay := range spec.Inputs {
 		m.hasWatermark = m.hasWatermark || delay != NoWatermark
 	}
@@ -324,22 +392,21 @@ func NewBatchEngine(spec BatchSpec) *BatchEngine {
 			m.eachTrigger = m.eachTrigger || stage.NoData == EachTrigger
 		}
 	}
-	m.makeStages(make([]any, len(m.stages)))
+	m.makeStages()
 	return m
 }
 
-// makeStages makes all operators anew, around what is durable of each stage.
-func (m *BatchEngine) makeStages(durable []any) {
+// makeStages makes all operators anew.
+func (m *BatchEngine) makeStages() {
 	for i := range m.stages {
 		s, spec := &m.stages[i], m.spec.Stages[i]
 		n := 1
 		if spec.Shuffled {
 			n = m.spec.Partitions
 		}
-		*s = batchStage{ctx: make([]BatchCtx, n), ops: make([]BatchOperator, n), in: make([][]stream.Row, n),
-			durable: durable[i]}
+		*s = batchStage{ctx: make([]BatchCtx, n), ops: make([]BatchOperator, n), in: make([][]stream.Row, n)}
 		for p := range s.ctx {
-			s.ctx[p] = BatchCtx{Records: m.spec.Records, engine: m, durable: &s.durable}
+			s.ctx[p] = BatchCtx{Records: m.spec.Records, engine: m}
 			s.ops[p] = spec.New(&s.ctx[p])
 		}
 	}
@@ -359,7 +426,9 @@ func (m *BatchEngine) Row(row *stream.Row) {
 	if m.err == nil {
 		m.waiting = append(m.waiting, *row)
 	}
-	m.book(Change{Tag: row.Tag, At: row.Arrival, Op: OpHold, First: row.First}, row.Key)
+	if !m.spec.Held {
+		m.book(Change{Tag: row.Tag, At: row.Arrival, Op: OpHold, First: row.First}, row.Key)
+	}
 }
 
 // Clock moves processing time: the triggers up to now fire, and batches that end by then come out.
@@ -458,6 +527,22 @@ func (m *BatchEngine) End(now stream.Time) {
 		}
 		m.step(stream.MaxTime)
 	}
+	m.batch = MicroBatch{ID: m.batches, NoData: true, At: max(now, m.batch.End), End: max(now, m.batch.End),
+		Watermark: m.watermark, Late: m.late, Attempt: 1}
+	for i := range m.stages {
+		s := &m.stages[i]
+		for p := range s.ops {
+			if op, ok := s.ops[p].(BatchEnder); ok && m.err == nil {
+				c := &s.ctx[p]
+				c.Batch, c.Progress = m.batch, StageProgress{Name: m.spec.Stages[i].Name}
+				op.AtEnd(c)
+				if m.spec.OnStage != nil {
+					m.spec.OnStage(i, &c.Progress, &m.batch, nil)
+				}
+			}
+		}
+	}
+	m.remove()
 }
 
 // RunBatch runs a batch by itself, with rows that no trigger takes. Attempt is 1, or more for one that is run again
@@ -479,17 +564,31 @@ func (m *BatchEngine) attempt(rows []stream.Row) *BatchProgress {
 		}
 	}
 	for i := range rows {
-		row := &rows[i]
-		if m.batch.Attempt > 1 { // what the attempt before has written is there already
-			m.book(Change{Tag: row.Tag, At: m.batch.End, Op: OpAgain, Kind: row.Kind}, row.Key)
-			continue
-		}
-		w := WaitOf(row)
-		m.book(Change{Tag: row.Tag, At: m.batch.End, Since: w.Since, Lone: w.Lone, Old: m.replaces[row.Tag],
-			Op: OpRelease, Kind: row.Kind}, row.Key)
+		m.release(&rows[i])
 	}
 	clear(m.replaces)
+	clear(m.sameBatch)
+	m.remove()
 	return progress
+}
+
+// remove books the rows that leave the result.
+func (m *BatchEngine) remove() {
+	for _, r := range m.removed {
+		m.book(Change{Tag: r.tag, At: m.batch.End, Op: OpRemove, Kind: stream.Delete}, r.key)
+	}
+	m.removed = m.removed[:0]
+}
+
+// release books a row that all stages have let through.
+func (m *BatchEngine) release(row *stream.Row) {
+	if m.batch.Attempt > 1 { // what the attempt before has written is there already
+		m.book(Change{Tag: row.Tag, At: m.batch.End, Op: OpRewrite, Kind: row.Kind}, row.Key)
+		return
+	}
+	w := WaitOf(row)
+	m.book(Change{Tag: row.Tag, At: m.batch.End, Since: w.Since, Lone: w.Lone, Op: OpRelease, Kind: row.Kind,
+		Old: m.replaces[row.Tag], SameBatch: m.sameBatch[row.Tag]}, row.Key)
 }
 
 // stage lets one stage handle its rows, partition by partition, and returns what it lets through.
@@ -519,10 +618,14 @@ func (m *BatchEngine) stage(i int, rows []stream.Row, progress *StageProgress) [
 		}
 	}
 	m.dropped += progress.DroppedByWatermark
+	out := s.ctx[0].out
 	if len(s.ops) > 1 {
-		return s.out
+		out = s.out
 	}
-	return s.ctx[0].out
+	if m.spec.OnStage != nil {
+		m.spec.OnStage(i, progress, &m.batch, out)
+	}
+	return out
 }
 
 // commit ends a batch: the watermark that the next one runs with follows from its rows.
@@ -660,8 +763,8 @@ func (m *BatchEngine) Err() error {
 	return err
 }
 
-// BatchSnapshot is what a checkpoint stores of a query: the state of its stages and the watermark. What is durable
-// stands outside, and is shared.
+// BatchSnapshot is what a checkpoint stores of a query: the state of its stages and the watermark. The target stands
+// outside.
 type BatchSnapshot struct {
 	batches         int64
 	watermark, late stream.Time
@@ -671,7 +774,6 @@ type BatchSnapshot struct {
 type batchStageSnapshot struct {
 	tables    [][][]Entry // by partition and table
 	operators []any
-	durable   any
 }
 
 // Snapshot takes what the checkpoint of the last batch stores.
@@ -679,7 +781,7 @@ func (m *BatchEngine) Snapshot() *BatchSnapshot {
 	s := &BatchSnapshot{batches: m.batches, watermark: m.watermark, late: m.late}
 	for i := range m.stages {
 		stage := &m.stages[i]
-		sub := batchStageSnapshot{durable: stage.durable}
+		var sub batchStageSnapshot
 		for p, op := range stage.ops {
 			sub.operators = append(sub.operators, op.Snapshot(&stage.ctx[p]))
 			var tables [][]Entry
@@ -695,11 +797,7 @@ func (m *BatchEngine) Snapshot() *BatchSnapshot {
 
 // restore makes all operators anew from a snapshot of a query with the same stages and partitions.
 func (m *BatchEngine) restore(s *BatchSnapshot) {
-	durable := make([]any, len(m.stages))
-	for i := range durable {
-		durable[i] = s.stages[i].durable
-	}
-	m.makeStages(durable)
+	m.makeStages()
 	for i := range m.stages {
 		stage := &m.stages[i]
 		for p, op := range stage.ops {

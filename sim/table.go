@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"slices"
 
 	"deduplab/stream"
@@ -577,9 +576,4 @@ func (t *Table) shadow(e *Entry, now stream.Time) {
 	}
 }
 
-func compareKeys(a, b Entry) int {
-	if c := cmp.Compare(a.Key.Hi, b.Key.Hi); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.Key.Lo, b.Key.Lo)
-}
+func compareKeys(a, b Entry) int { return a.Key.Compare(b.Key) }

@@ -37,11 +37,40 @@ type BatchConsumer struct {
 // Stage is one stage of a micro-batch query.
 type Stage struct {
 	sim.BatchStage
+	// Strategy is the one that the stage is of, where it is one of several; empty: the plan's.
+	Strategy, Engine string
 	// Operator is the name of a stateful operator in the state metadata of a checkpoint, such as dedupe; empty where the
 	// stage is none.
 	Operator string
-	// Key are the columns of a stateful operator's key.
+	// Key are the columns that rows are shuffled by, of a stateful operator those of its key; nil where a stage takes
+	// them as they come.
 	Key []stream.Column
+	// Writes says that the stage writes the target: nothing but an audit can follow it.
+	Writes bool
+	// UniqueKey says that no key comes into the target twice, NullSafe that this is so of NULL as well.
+	UniqueKey, NullSafe bool
+	// Audits says that the stage is a job of its own that runs over the target.
+	Audits bool
+}
+
+// RowBytes are the bytes of a row that is shuffled to the stage: whole, and with nothing but the key and the event time;
+// 0 where rows are not shuffled.
+func (s *Stage) RowBytes(schema stream.Schema) (whole, keyFirst int) {
+	if s.Key == nil {
+		return 0, 0
+	}
+	event := schema.Columns[schema.Event]
+	narrow := s.Key
+	if !slices.Contains(narrow, event) {
+		narrow = append(slices.Clone(narrow), event)
+	}
+	return unsafeRowBytes(schema.Columns), unsafeRowBytes(narrow)
+}
+
+// FlinkRowBytes is RowBytes of a strategy of Flink, whose rows are shuffled by the key.
+func FlinkRowBytes(schema stream.Schema) (whole, keyFirst int) {
+	j := Job{Schema: schema}
+	return j.rowBytes(), j.keyBytes() + columnBytes(schema.Columns[schema.Event])
 }
 
 // stateful plans a query with one stateful operator, by its name in the state metadata, that is grouped by the key.

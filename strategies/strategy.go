@@ -6,6 +6,8 @@
 package strategies
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sort"
@@ -19,7 +21,7 @@ import (
 // Strategy is one way of deduplicating.
 type Strategy struct {
 	Name   string
-	Engine string // flink-sql, flink-datastream or spark
+	Engine string // flink-sql, flink-datastream, spark or spark-delta
 	About  string // one line: what it does
 	Loses  string // one sentence: when it loses or leaks data
 	Facts  []Fact // what is known of it, each with the recorded case that shows it
@@ -43,6 +45,8 @@ type Job struct {
 	MiniBatch MiniBatch
 	// InsertInsensitive is table.exec.deduplicate.insert-update-after-sensitive-enabled = false.
 	InsertInsensitive bool
+	// CheckpointInterval is the time from one checkpoint to the next, 0 if there are none.
+	CheckpointInterval stream.Time
 	// WatermarkDelay is the d of WATERMARK FOR ts AS ts - d, for the code.
 	WatermarkDelay stream.Time
 }
@@ -113,11 +117,21 @@ type Plan struct {
 	New func(*sim.Ctx) sim.Operator
 	// Batch is the micro-batch query, nil where the engine takes a record at a time.
 	Batch *BatchPlan
+	// Front are strategies in front of the query that take a record at a time, each with its own New.
+	Front []Front
+	// Lookback is how many days back a merge searches the table; negative: all.
+	Lookback sim.Date
 	// Finding says what a run shows of this strategy only, each with its number; empty: nothing. Nil: never anything.
 	Finding func(*results.Strategy) string
 
 	Language string // sql or java
 	Code     string // what a user would deploy
+}
+
+// Front is a strategy in front of a micro-batch query.
+type Front struct {
+	Name, Engine string
+	Plan         Plan
 }
 
 // KeyBy is what rows are grouped by.
@@ -153,6 +167,8 @@ const (
 	ByTimer                     // a timer has cleared the state
 	ByHorizon                   // the watermark has removed the key
 	ByVersion                   // a newer row goes out beside the older one
+	ByLookback                  // the table is not searched far enough back, or not the batch itself
+	ByRepair                    // nothing is removed but by an audit, later
 	ByColumns                   // only rows that agree in Plan.Compared are copies
 )
 
@@ -211,6 +227,7 @@ const (
 	OptionalDuration                  // a span, or None
 	OptionalColumn                    // the name of a column, or None
 	Spans                             // a span, or one by name, such as "payment: 7d, *: 1h"
+	Tiers                             // strategies that stand behind one another, as JSON: see ParseTiers
 )
 
 // Values that stand for others.
@@ -231,6 +248,7 @@ func (p Param) NamesColumns() bool {
 type Args struct {
 	text  map[string]string
 	order []OrderBy
+	tiers []Tier
 }
 
 // Duration returns a Duration parameter.
@@ -267,6 +285,9 @@ func (a Args) Text(name string) string { return a.text[name] }
 
 // OrderBy returns the Order parameter.
 func (a Args) OrderBy() []OrderBy { return a.order }
+
+// Tiers returns the Tiers parameter.
+func (a Args) Tiers() []Tier { return a.tiers }
 
 // Map returns all parameters by name, as written.
 func (a Args) Map() map[string]string { return a.text }
@@ -372,6 +393,14 @@ func (a *Args) set(p Param, value string, schema stream.Schema) string {
 	case Columns:
 		names, fault := parseColumns(value, schema)
 		a.text[p.Name] = names
+		return fault
+	case Tiers:
+		tiers, fault := ParseTiers(value, schema)
+		a.tiers = tiers
+		var compact bytes.Buffer
+		if json.Compact(&compact, []byte(value)) == nil {
+			a.text[p.Name] = compact.String()
+		}
 		return fault
 	case Order:
 		order, fault := parseOrder(value, schema)

@@ -96,7 +96,8 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	states := &stateFolder{}
 	defer states.remove()
 	progress := newProgress(stderr)
-	options := lab.Options{Only: o.only, OpenState: states.open, Progress: progress.show}
+	options := lab.Options{Only: o.only, OpenState: states.open, OpenTarget: openTarget(ctx, scenario, states),
+		Progress: progress.show}
 	result, err := lab.RunSeeds(ctx, scenario, options, o.seeds)
 	progress.clear()
 	switch {
@@ -203,15 +204,24 @@ type stateFolder struct {
 }
 
 func (s *stateFolder) open() (sim.Cold, error) {
+	path, err := s.next()
+	if err != nil {
+		return nil, err
+	}
+	return pebble.Open(path)
+}
+
+// next names a folder that is not there yet.
+func (s *stateFolder) next() (string, error) {
 	if s.path == "" {
 		path, err := os.MkdirTemp("", "deduplab-state-")
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		s.path = path
 	}
 	s.n++
-	return pebble.Open(filepath.Join(s.path, fmt.Sprint(s.n)))
+	return filepath.Join(s.path, fmt.Sprint(s.n)), nil
 }
 
 func (s *stateFolder) remove() {
