@@ -24,6 +24,9 @@ type LedgerSpec struct {
 	ToChangelog bool
 	// Cause finds the cause of a leak: a row that came through beside another one of its event. Nil: Unexplained.
 	Cause func(LeakedRow) string
+	// OnRow is told of each row that comes into the result, n = 1, or leaves it, n = -1: a row of the stream, or one
+	// composed of the columns of others where parts is not nil. Nil: nobody asks.
+	OnRow func(tag stream.Tag, parts []stream.Tag, n int64)
 	// Right reports whether a row is the version of its event that the strategy promises to end with. Nil: any is.
 	Right func(stream.Tag) bool
 }
@@ -140,6 +143,9 @@ func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
 		return
 	case OpEmit:
 		l.dispositions[Emitted]++
+	case OpRevive:
+		l.dispositions[c.To]--
+		l.dispositions[Emitted]++
 	case OpRelease:
 		l.dispositions[Held]--
 		l.dispositions[Emitted]++
@@ -202,14 +208,14 @@ func (l *Ledger) out(c *Change, key stream.Key, parts []stream.Tag) {
 		}
 	}
 	l.digest.change(content, before, c.Kind, key)
-	l.apply(c, key, content)
+	l.apply(c, key, parts, content)
 }
 
 // adds reports whether a change that went out brings a row.
 func (c *Change) adds() bool { return c.Kind == stream.Insert || c.Kind == stream.UpdateAfter }
 
 // apply does to the result what the sink's reader does with a change.
-func (l *Ledger) apply(c *Change, key stream.Key, content uint64) {
+func (l *Ledger) apply(c *Change, key stream.Key, parts []stream.Tag, content uint64) {
 	again := c.Op == OpAgain
 	if again && c.Kind == stream.UpdateAfter && !l.spec.ToChangelog {
 		l.replaced-- // its -U counted the row as replaced, but it is the same row that stands
@@ -219,9 +225,9 @@ func (l *Ledger) apply(c *Change, key stream.Key, content uint64) {
 	case l.spec.Sink == stream.UpsertSink:
 		l.upsert(c, key)
 	case c.adds():
-		l.add(c, key, content)
+		l.add(c, key, parts, content)
 	case l.spec.Sink == stream.RetractSink && !l.spec.ToChangelog, c.Op == OpRemove:
-		l.remove(c.Tag, key, content, c.Op == OpRemove)
+		l.remove(c.Tag, key, parts, content, c.Op == OpRemove)
 	}
 }
 
@@ -342,8 +348,11 @@ func (l *Ledger) noteSettle(event uint64, settle, at stream.Time) {
 func (l *Ledger) EndSpan() { l.draining = true }
 
 // add puts a row into the result.
-func (l *Ledger) add(c *Change, key stream.Key, content uint64) {
+func (l *Ledger) add(c *Change, key stream.Key, parts []stream.Tag, content uint64) {
 	l.digest.row(content, key, 1)
+	if l.spec.OnRow != nil {
+		l.spec.OnRow(c.Tag, parts, 1)
+	}
 	event := c.Tag.Event()
 	f := l.at(event)
 	switch n := *f & inResult; {
@@ -396,7 +405,7 @@ func (l *Ledger) leak(c *Change) {
 }
 
 // remove takes a row out of the result. Copy says that it was removed as a copy of another row.
-func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, copy bool) {
+func (l *Ledger) remove(tag stream.Tag, key stream.Key, parts []stream.Tag, content uint64, copy bool) {
 	event := tag.Event()
 	f := l.at(event)
 	n := *f & inResult
@@ -405,6 +414,9 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, copy boo
 		return
 	}
 	l.digest.row(content, key, ^uint64(0))
+	if l.spec.OnRow != nil {
+		l.spec.OnRow(tag, parts, -1)
+	}
 	if l.spec.Right != nil && *f&rightRow != 0 && l.spec.Right(tag) {
 		*f &^= rightRow
 		l.wrong++
@@ -465,12 +477,12 @@ func (l *Ledger) upsert(c *Change, key stream.Key) {
 	}
 	if old := l.table.Get(key, c.At); old != nil {
 		tag := old.Tag
-		l.remove(tag, key, l.content(tag, key, nil), false)
+		l.remove(tag, key, nil, l.content(tag, key, nil), false)
 		l.table.Delete(key)
 	}
 	if c.Kind != stream.Delete {
 		l.table.Put(key, c.At, 0, c.Tag, 0)
-		l.add(c, key, l.content(c.Tag, key, nil))
+		l.add(c, key, nil, l.content(c.Tag, key, nil))
 	}
 }
 
