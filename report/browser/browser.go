@@ -57,7 +57,7 @@ func Look(view View) chromedp.Action[chromedp.Void] {
 			theme = "dark"
 		}
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
+			Features: []*emulation.MediaFeature{Name: "prefers-color-scheme", Value: theme},
 		})
 		if err != nil {
 			return err
