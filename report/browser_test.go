@@ -140,7 +140,7 @@ func eval[V any](b *tab, expression string) V {
 // wait waits until a JavaScript expression is true.
 func (b *tab) wait(expression string) {
 	b.Helper()
-	for range 100 {
+	for range 400 { // machines are slow at times
 		if eval[bool](b, expression) {
 			return
 		}
@@ -177,7 +177,7 @@ func (b *tab) drawn() {
 func (b *tab) narrow() {
 	b.Helper()
 	if wide := eval[[]string](b, `document.documentElement.scrollWidth <= document.documentElement.clientWidth ? [] :
-		[...document.body.querySelectorAll("*")].filter(e => e.getBoundingClientRect().right > innerWidth + 1
+		[...document.body.querySelectorAll("*")].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1
 			&& !e.parentElement.closest(".scroll, pre, .chart")).slice(0, 8)
 			.map(e => e.tagName + "." + e.className + " " + Math.round(e.getBoundingClientRect().right))
 			.concat(document.documentElement.scrollWidth + " of " + document.documentElement.clientWidth)`); len(wide) > 0 {
@@ -495,4 +495,3 @@ func testEmpty(t *testing.T, b *tab) {
 		is(b, `document.querySelector("h1").textContent.includes("Which way")`, true)
 	}
 }
-

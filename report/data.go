@@ -14,7 +14,7 @@ import (
 func latencyData(all []*results.Strategy) []grid {
 	var tables []grid
 	for _, p := range latencyParts {
-		g := grid{Caption: p.name, Text: 1, Strategies: true, Head: []string{"strategy", "events", "p50 (ms)", "p90 (ms)",
+		g := grid{Caption: p.name, Text: 1, Strategies: true, Words: true, Head: []string{"strategy", "events", "p50 (ms)", "p90 (ms)",
 			"p99 (ms)", "p99.9 (ms)", "max (ms)"}}
 		for _, s := range all {
 			q := p.of(s)
@@ -38,10 +38,10 @@ const moments = 8
 
 // stateData has the peaks and the class of each strategy's state, and its keys at a few moments of the run.
 func stateData(all []*results.Strategy) []grid {
-	peaks := grid{Caption: "peaks and class", Text: 3, Strategies: true, Head: []string{"strategy", "state class, declared",
+	peaks := grid{Caption: "peaks and class", Text: 3, Strategies: true, Words: true, Head: []string{"strategy", "state class, declared",
 		"state class, measured", "keys live, peak", "keys live, end", "keys held, peak", "timers, peak",
 		"logical bytes, peak"}}
-	series := grid{Caption: "keys live / held over time", Text: 1, Strategies: true, Head: []string{"strategy"}}
+	series := grid{Caption: "keys live / held over time", Text: 1, Strategies: true, Words: true, Head: []string{"strategy"}}
 	longest := slices.MaxFunc(all, func(a, b *results.Strategy) int { return len(a.State.Series) - len(b.State.Series) })
 	points := len(longest.State.Series)
 	var at []int
@@ -77,7 +77,7 @@ func measuredClass(s *results.Strategy) string {
 }
 
 func lateData(late []*results.Strategy) []grid {
-	g := grid{Text: 1, Strategies: true, Head: []string{"strategy", "late firsts (events lost)", "late copies (rows)",
+	g := grid{Text: 1, Strategies: true, Words: true, Head: []string{"strategy", "late firsts (events lost)", "late copies (rows)",
 		"engine's late counter (rows)"}}
 	for _, s := range late {
 		g.Rows = append(g.Rows, []string{s.ID, count(s.Fates.LateFirst), count(s.Fates.LateCopy), count(s.LateDropped)})
@@ -86,8 +86,8 @@ func lateData(late []*results.Strategy) []grid {
 }
 
 func changelogData(all []*results.Strategy) []grid {
-	g := grid{Text: 2, Strategies: true, Head: []string{"strategy", "declared", "+I (changes)", "-U (changes)",
-		"+U (changes)", "-D (changes)", "append-only violations (changes)", "undeclared (changes)"}}
+	g := grid{Text: 2, Strategies: true, Words: true, Head: []string{"strategy", "declared", "+I (changes)", "-U (changes)",
+		"+U (changes)", "-D (changes)", "append-only violations", "undeclared changes"}}
 	for _, s := range all {
 		c := s.Changes
 		g.Rows = append(g.Rows, []string{s.ID, kinds(s.Declared.Changelog), count(c.Insert), count(c.UpdateBefore),
@@ -124,7 +124,7 @@ func causesData(caption, unit string, some []*results.Strategy, of func(*results
 	if len(causes) == 0 {
 		return nil
 	}
-	g := grid{Caption: caption, Text: 1, Strategies: true, Head: []string{"strategy", "all (" + unit + ")"}}
+	g := grid{Caption: caption, Text: 1, Strategies: true, Words: true, Head: []string{"strategy", "all (" + unit + ")"}}
 	for _, c := range causes {
 		g.Head = append(g.Head, c.Name+" ("+unit+")")
 	}
@@ -161,7 +161,7 @@ func arrivalData(w results.Workload) []grid {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b group) int { return a.partition - b.partition })
-	rows := grid{Caption: "rows drawn", Text: 2, Head: []string{"partition", "origin", "rows drawn", "late (rows)",
+	rows := grid{Caption: "rows drawn", Text: 2, Words: true, Head: []string{"partition", "origin", "rows drawn", "late (rows)",
 		"behind, p50 (ms)", "behind, p99 (ms)", "behind, max (ms)"}}
 	for _, g := range order {
 		values := behind[g]
@@ -173,7 +173,7 @@ func arrivalData(w results.Workload) []grid {
 	if len(w.Watermark) == 0 {
 		return []grid{rows}
 	}
-	mark := grid{Caption: "the watermark", Head: []string{"at", "watermark", "behind (ms)"}, Text: 1}
+	mark := grid{Caption: "the watermark", Head: []string{"at", "watermark", "behind (ms)"}, Text: 1, Words: true}
 	last := -1
 	for i := range moments {
 		index := (len(w.Watermark) - 1) * i / (moments - 1)
@@ -188,7 +188,7 @@ func arrivalData(w results.Workload) []grid {
 }
 
 func tradeOffData(some []*results.Strategy, best map[string]bool) []grid {
-	g := grid{Text: 2, Strategies: true, Head: []string{"strategy", "Pareto front", "wait p99 (ms)",
+	g := grid{Text: 2, Strategies: true, Words: true, Head: []string{"strategy", "Pareto front", "wait p99 (ms)",
 		"keys live, peak (keys)", "lost (events)", "dups left (rows)"}}
 	for _, s := range some {
 		on := "beaten"

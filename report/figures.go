@@ -36,6 +36,7 @@ type grid struct {
 	Rows       [][]string
 	Text       int
 	Strategies bool // every row is a strategy's, whose id stands first
+	Words      bool // its heads are words of the glossary, where it has them
 }
 
 // Class is the style sheet's class for a column.
@@ -44,6 +45,24 @@ func (g grid) Class(column int) string {
 		return ""
 	}
 	return "n"
+}
+
+// Entry is the glossary's for the head of a column; nil where it has none.
+func (g grid) Entry(column int) *entry {
+	if !g.Words {
+		return nil
+	}
+	word, _, _ := strings.Cut(g.Head[column], " (")
+	word, _, _ = strings.Cut(word, ", ")
+	if e := causeTerm(word); e.Term != "" {
+		return &e
+	}
+	for _, e := range glossary {
+		if e.Term == word || e.Term+"s" == word || strings.TrimSuffix(e.Term, "y")+"ies" == word || e.Term == strings.TrimSuffix(word, " p99") {
+			return &e
+		}
+	}
+	return nil
 }
 
 // latencyParts are the three parts of latency.
@@ -103,9 +122,9 @@ func latencyChart(name string, all []*results.Strategy, of func(*results.Strateg
 	return c
 }
 
-// logged puts a span on a logarithmic axis, which has no zero.
-func logged(ms int64) int64 {
-	return max(1, ms)
+// logged puts a number on a logarithmic axis, which has no zero.
+func logged(n int64) int64 {
+	return max(1, n)
 }
 
 // curves is how many strategies' state is shown at first.
@@ -128,7 +147,7 @@ func stateFigure(all []*results.Strategy) figure {
 	largest := all[0]
 	var heights []string
 	for i, s := range all {
-		classes[s.ID] = measuredClass(s)
+		classes[s.ID], _, _ = strings.Cut(measuredClass(s), ":")
 		height := short(s.State.KeysLivePeak) + short(s.State.KeysHeldPeak)
 		shown[s.ID] = !slices.Contains(heights, height) && len(heights) < curves
 		color := palette[i%len(palette)]

@@ -110,12 +110,23 @@
       return { smallest: Math.min(...values), largest: Math.max(...values) };
     };
     option.series.filter(s => !s.name).forEach(s => { s.z = 1; }); // the lines that join dots lie below them
-    for (const series of option.series) {
+    for (const [at, series] of option.series.entries()) {
       const { label, markLine } = series;
       // A label that would leave the chart stands on the other side of its dot.
-      if (label) series.labelLayout = ({ labelRect, rect }) =>
-        labelRect.x + labelRect.width > width ? { x: rect.x - 4, align: "right" } : {};
-      if (label && spec.dots) label.formatter = ({ value }) => value[2];
+      if (label && spec.dots) {
+        // Those before the others in the legend lie above them. A name stands where there is room for it.
+        const far = Math.log(ticks(range(0, "xAxis"), narrow).at(-1)), first = series.symbol === "diamond";
+        series.z = 9 - at;
+        label.formatter = ({ value }) => value[2];
+        for (const d of series.data) {
+          const where = Math.log(d.value[0]) / far;
+          d.label = { position: where > (first ? 0.5 : 0.85) ? "left" : "right" };
+        }
+        series.labelLayout = { hideOverlap: true };
+      } else if (label) {
+        series.labelLayout = ({ labelRect, rect }) =>
+          labelRect.x + labelRect.width > width ? { x: rect.x - 4, align: "right" } : {};
+      }
       if (label && narrow) Object.assign(label, { width: 120, overflow: "truncate" });
       if (!markLine) continue;
       Object.assign(markLine, { precision: 9, silent: true });
@@ -163,27 +174,42 @@
     }
   }
 
+  // What a name of a legend means, by the glossary; a cause before another word of its name.
+  const meanings = new Map([...document.querySelectorAll(".glossary dt")].map(
+    term => [term.textContent, term.nextElementSibling.textContent]));
+  const meaning = name => {
+    const word = name.replace(/ \(.*/, "");
+    return meanings.get(name + " (cause)") ?? meanings.get(word) ?? meanings.get(word.replace(/s$/, ""));
+  };
+
   // The legend of a chart: a button for each name that its series have, pressed while they are drawn.
   const off = new Map(); // names not drawn, by chart
   function legend(spec, node, chart) {
     const names = [...new Set(spec.option.series.map(s => s.name).filter(Boolean))];
+    const selected = spec.option.legend.selected ?? {};
+    names.sort((a, b) => (selected[a] === false) - (selected[b] === false)); // those drawn at first come first
     const list = node.previousElementSibling?.className === "legend" ? node.previousElementSibling
       : document.createElement("div");
     list.className = "legend";
     list.setAttribute("role", "group");
     list.setAttribute("aria-label", "Legend of the chart");
     list.tabIndex = -1;
-    const unselected = off.get(spec.id) ?? new Set(names.filter(name => spec.option.legend.selected?.[name] === false));
+    const unselected = off.get(spec.id) ?? new Set(names.filter(name => selected[name] === false));
     off.set(spec.id, unselected);
     list.replaceChildren(...names.map(name => {
       const series = spec.option.series.find(s => s.name === name), button = document.createElement("button");
       const sign = document.createElement("span"), label = document.createElement("bdi");
-      sign.className = "sign " + (series.type === "line" ? "line" : series.symbol ?? "rect");
-      sign.style.setProperty("--sign", series.itemStyle?.color ?? css("--subdued"));
+      const { color, borderColor } = series.itemStyle ?? {}, hollow = color === css("--page");
+      sign.className = `sign ${series.type === "line" ? "line" : series.symbol ?? "rect"}${hollow ? " hollow" : ""}`;
+      sign.style.setProperty("--sign", (hollow ? borderColor : color) ?? css("--subdued"));
       label.textContent = name;
       button.type = "button";
       button.append(sign, label, spec.notes?.[name] ? ` (${spec.notes[name]})` : "");
       button.setAttribute("aria-pressed", !unselected.has(name));
+      if (meaning(name)) {
+        button.dataset.tip = meaning(name);
+        button.setAttribute("aria-describedby", "tip");
+      }
       button.addEventListener("click", () => {
         if (!unselected.delete(name)) unselected.add(name);
         button.setAttribute("aria-pressed", !unselected.has(name));

@@ -41,19 +41,19 @@ func front(all []*results.Strategy) map[string]bool {
 	return out
 }
 
-// place is where a strategy stands in the trade-off.
+// place is where a strategy stands in the trade-off. The dots of those that are beaten are hollow.
 type place struct {
 	name, color, symbol string
-	opacity             float32
+	hollow              bool
 }
 
 // places are all of them, in the order of the legend.
 var places = []place{
-	{"on the Pareto front", good, "diamond", 1},
-	{"on the Pareto front, loses events", loss, "diamond", 1},
-	{"beaten", good, "circle", 0.55},
-	{"beaten, loses events", loss, "circle", 0.55},
-	{"removes nothing", calm, "circle", 1},
+	{"on the Pareto front", good, "diamond", false},
+	{"on the Pareto front, loses events", loss, "diamond", false},
+	{"beaten", good, "circle", true},
+	{"beaten, loses events", loss, "circle", true},
+	{"removes nothing", calm, "circle", false},
 }
 
 func placeOf(s *results.Strategy, onFront bool) place {
@@ -77,11 +77,9 @@ const namedFirst = 8
 func tradeOffFigure(all []*results.Strategy) figure {
 	f := figure{Title: "The trade-off: wait, state and loss"}
 	var some []*results.Strategy
-	most, longest := int64(1), int64(1)
 	for _, s := range all {
 		if s.Latency.Wait.N > 0 {
 			some = append(some, s)
-			most, longest = max(most, s.State.KeysLivePeak), max(longest, s.Latency.Wait.P99)
 		}
 	}
 	if len(some) == 0 {
@@ -92,7 +90,7 @@ func tradeOffFigure(all []*results.Strategy) figure {
 	var dots []dot
 	var unbeaten []string
 	for _, s := range some {
-		dots = gather(dots, s, placeOf(s, best[s.ID]), most)
+		dots = gather(dots, s, placeOf(s, best[s.ID]))
 		if best[s.ID] {
 			unbeaten = append(unbeaten, s.ID)
 		}
@@ -105,12 +103,12 @@ func tradeOffFigure(all []*results.Strategy) figure {
 		f.See += fmt.Sprintf("On the Pareto front, where no other is better in one of the three and as good in the other "+
 			"two: %s. ", list(unbeaten))
 	}
-	f.See += "Strategies that stand at the same place share a dot. Duplicates left are not drawn here: what removes " +
-		"nothing is fast and small, and does not compete."
+	f.See += "Strategies that stand at the same place share a dot; both scales are logarithmic, and 0 stands at 1. " +
+		"Duplicates left are not drawn here: what removes nothing is fast and small, and does not compete."
 	scatter := charts.NewScatter()
 	scatter.SetGlobalOptions(charts.WithTooltipOpts(opts.Tooltip{Trigger: "item"}),
 		charts.WithXAxisOpts(opts.XAxis{Type: "log", Min: 1, Name: "wait p99"}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "value", Name: "keys live, peak"}))
+		charts.WithYAxisOpts(opts.YAxis{Type: "log", Name: "keys live, peak"}))
 	for _, p := range places {
 		var data []opts.ScatterData
 		for _, d := range dots {
@@ -118,15 +116,18 @@ func tradeOffFigure(all []*results.Strategy) figure {
 				data = append(data, d.data())
 			}
 		}
+		style := opts.ItemStyle{Color: p.color}
+		if p.hollow {
+			style = opts.ItemStyle{Color: "--page", BorderColor: p.color, BorderWidth: 2}
+		}
 		if data != nil {
 			scatter.AddSeries(p.name, data, charts.WithScatterChartOpts(opts.ScatterChart{Symbol: p.symbol}),
-				charts.WithItemStyleOpts(opts.ItemStyle{Color: p.color, Opacity: opts.Float(p.opacity)}),
-				charts.WithLabelLayoutOpts(opts.LabelLayout{HideOverlap: opts.Bool(true)}),
+				charts.WithItemStyleOpts(style),
 				charts.WithLabelOpts(opts.Label{Show: opts.Bool(true), Position: "right", Color: "--text"}))
 		}
 	}
 	f.Charts = []chart{{
-		ID: "chart-trade-off", Height: 400, Option: scatter.JSON(), X: "log", Y: "count", Dots: true,
+		ID: "chart-trade-off", Height: 400, Option: scatter.JSON(), X: "log", Y: "log count", Dots: true,
 		Label: "Wait p99 against the peak of live keys, one dot for each group of strategies",
 	}}
 	f.Data = tradeOffData(some, best)
@@ -148,7 +149,7 @@ func (d dot) data() opts.ScatterData {
 	}
 	return opts.ScatterData{
 		Name:  fmt.Sprintf("wait p99 %s\n%s keys live\n%s events lost", millis(d.wait), count(d.keys), count(d.lost)),
-		Value: []any{logged(d.wait), d.keys, d.label(), strings.Join(d.ids, "\n")}, SymbolSize: size,
+		Value: []any{logged(d.wait), logged(d.keys), d.label(), strings.Join(d.ids, "\n")}, SymbolSize: size,
 	}
 }
 
@@ -161,16 +162,19 @@ func (d dot) label() string {
 }
 
 // gather puts a strategy to the dot that it cannot be told apart from by eye, or gives it one of its own.
-func gather(dots []dot, s *results.Strategy, p place, most int64) []dot {
+func gather(dots []dot, s *results.Strategy, p place) []dot {
 	c := costOf(s)
 	for i, d := range dots {
-		near := math.Abs(math.Log10(float64(logged(d.wait))/float64(logged(c.wait)))) < 0.1
-		level := math.Abs(float64(d.keys-c.keys)) < 0.05*float64(most)
-		if near && level && d.place == p {
+		if near(d.wait, c.wait) && near(d.keys, c.keys) && d.place == p {
 			dots[i].ids = append(d.ids, s.ID)
 			dots[i].lost = max(d.lost, c.lost)
 			return dots
 		}
 	}
 	return append(dots, dot{p, c, []string{s.ID}})
+}
+
+// near reports whether two numbers are in about the same place on a logarithmic axis.
+func near(a, b int64) bool {
+	return math.Abs(math.Log10(float64(logged(a))/float64(logged(b)))) < 0.15
 }

@@ -57,7 +57,10 @@ func Look(view View) chromedp.Action[chromedp.Void] {
 			theme = "dark"
 		}
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{Name: "prefers-color-scheme", Value: theme},
+			Features: []*emulation.MediaFeature{
+				{Name: "prefers-color-scheme", Value: theme},
+				{Name: "prefers-reduced-motion", Value: "reduce"}, // what is scrolled to is there at once
+			},
 		})
 		if err != nil {
 			return err
