@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	devtools "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -177,8 +179,9 @@ func (b *tab) drawn() {
 func (b *tab) narrow() {
 	b.Helper()
 	if wide := eval[[]string](b, `document.documentElement.scrollWidth <= document.documentElement.clientWidth ? [] :
-		[...document.body.querySelectorAll("*")].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1
-			&& !e.parentElement.closest(".scroll, pre, .chart")).slice(0, 8)
+		[...document.body.querySelectorAll("*")]
+			.filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1
+				&& !e.parentElement.closest(".scroll, pre, .chart")).slice(0, 8)
 			.map(e => e.tagName + "." + e.className + " " + Math.round(e.getBoundingClientRect().right))
 			.concat(document.documentElement.scrollWidth + " of " + document.documentElement.clientWidth)`); len(wide) > 0 {
 		b.Errorf("wider than the window: %v", wide)
@@ -288,7 +291,8 @@ func testFilters(t *testing.T, b *tab) {
 
 func testLegend(t *testing.T, b *tab) {
 	b.open(sample(t), desktop, "")
-	button := `[...document.getElementById("chart-wait").previousElementSibling.children].find(b => b.textContent === "p99")`
+	button := `[...document.getElementById("chart-wait").previousElementSibling.children]
+		.find(b => b.textContent === "p99")`
 	paths := `document.querySelectorAll("#chart-wait svg path").length`
 	before := eval[int](b, paths)
 	eval[any](b, button+`.focus()`)
@@ -309,11 +313,21 @@ func testCopies(t *testing.T, b *tab) {
 	run := sample(t)
 	s := run.Ranked()[0]
 	b.open(run, desktop, anchor(s.ID))
-	// The page runs in a tab without a clipboard: what is written stands here.
-	eval[any](b, `navigator.clipboard.writeText = async text => { window.copied = text; }`)
+	_, err := chromedp.CallBrowser(b.ctx, devtools.SetPermission, devtools.SetPermissionParams{
+		Permission: &devtools.PermissionDescriptor{Name: "clipboard-read"}, Setting: devtools.PermissionSettingGranted,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	b.do(chromedp.Click(chromedp.CSS("#" + anchor(s.ID) + " .copy")))
 	b.wait(`document.querySelector("#` + anchor(s.ID) + ` .copy").textContent === "Copied"`)
-	is(b, `window.copied`, s.Code)
+	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	defer cancel()
+	copied, err := chromedp.Run(ctx,
+		chromedp.Evaluate[string](`navigator.clipboard.readText()`, chromedp.EvalAwaitPromise))
+	if copied != s.Code {
+		t.Errorf("copied %q, %v, want %q", copied, err, s.Code)
+	}
 }
 
 func testTips(t *testing.T, b *tab) {
@@ -367,11 +381,17 @@ func testThemes(t *testing.T, b *tab) {
 }
 
 func testPrints(t *testing.T, b *tab) {
-	b.open(sample(t), desktop, "")
+	run := sample(t)
+	run.Strategies = run.Strategies[:3]
+	b.open(run, desktop, "")
+	eval[any](b, `addEventListener("beforeprint", () => {
+		window.notPrinted = document.querySelectorAll("details:not([open])").length;
+	})`)
 	printed, err := chromedp.Run(b.ctx, chromedp.PrintToPDF(chromedp.PDFPaper(chromedp.PaperA4)))
-	if err != nil || len(printed) < 50_000 {
+	if err != nil || !bytes.HasPrefix(printed, []byte("%PDF")) {
 		t.Errorf("%d bytes, %v", len(printed), err)
 	}
+	is(b, `window.notPrinted`, 0)
 	is(b, `document.querySelectorAll("details.strategy[open]").length`, 0) // afterwards all is as it was
 }
 
@@ -440,7 +460,8 @@ func testNames(t *testing.T, b *tab) {
 			}
 		}
 	}
-	names := eval[[]string](b, `echarts.getInstanceByDom(document.getElementById("chart-changelog")).getOption().yAxis[0].data`)
+	names := eval[[]string](b, `echarts.getInstanceByDom(document.getElementById("chart-changelog")).getOption()
+		.yAxis[0].data`)
 	for _, name := range evil {
 		if !slices.Contains(names, name) {
 			t.Errorf("%q is not in the chart", name)
@@ -453,7 +474,8 @@ func testNames(t *testing.T, b *tab) {
 const contrast = `(() => {
 	const parse = color => { const p = color.match(/[\d.]+/g).map(Number); return p.length < 4 ? [...p, 1] : p; };
 	const over = (top, below) => below.map((c, i) => i < 3 ? top[i] * top[3] + c * (1 - top[3]) : 1);
-	const light = ([r, g, b]) => [r, g, b].map(c => c / 255).map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+	const light = ([r, g, b]) => [r, g, b].map(c => c / 255)
+		.map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
 		.reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
 	const behind = node => {
 		const layers = [];

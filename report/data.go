@@ -10,12 +10,18 @@ import (
 // The tables below hold the numbers of the charts, for those who do not see them, and for those who want them exactly.
 // Spans are whole milliseconds.
 
+// perStrategy is an empty table of one line for each strategy, whose first columns are text.
+func perStrategy(caption string, text int, heads ...string) grid {
+	return grid{
+		Caption: caption, Text: text, Strategies: true, Words: true, Head: append([]string{"strategy"}, heads...),
+	}
+}
+
 // latencyData is one line for each strategy in each part of latency.
 func latencyData(all []*results.Strategy) []grid {
 	var tables []grid
 	for _, p := range latencyParts {
-		g := grid{Caption: p.name, Text: 1, Strategies: true, Words: true, Head: []string{"strategy", "events", "p50 (ms)", "p90 (ms)",
-			"p99 (ms)", "p99.9 (ms)", "max (ms)"}}
+		g := perStrategy(p.name, 1, "events", "p50 (ms)", "p90 (ms)", "p99 (ms)", "p99.9 (ms)", "max (ms)")
 		for _, s := range all {
 			q := p.of(s)
 			row := []string{s.ID, count(q.N)}
@@ -38,10 +44,9 @@ const moments = 8
 
 // stateData has the peaks and the class of each strategy's state, and its keys at a few moments of the run.
 func stateData(all []*results.Strategy) []grid {
-	peaks := grid{Caption: "peaks and class", Text: 3, Strategies: true, Words: true, Head: []string{"strategy", "state class, declared",
-		"state class, measured", "keys live, peak", "keys live, end", "keys held, peak", "timers, peak",
-		"logical bytes, peak"}}
-	series := grid{Caption: "keys live / held over time", Text: 1, Strategies: true, Words: true, Head: []string{"strategy"}}
+	peaks := perStrategy("peaks and class", 3, "state class, declared", "state class, measured", "keys live, peak",
+		"keys live, end", "keys held, peak", "timers, peak", "logical bytes, peak")
+	series := perStrategy("keys live / held over time", 1)
 	longest := slices.MaxFunc(all, func(a, b *results.Strategy) int { return len(a.State.Series) - len(b.State.Series) })
 	points := len(longest.State.Series)
 	var at []int
@@ -77,8 +82,7 @@ func measuredClass(s *results.Strategy) string {
 }
 
 func lateData(late []*results.Strategy) []grid {
-	g := grid{Text: 1, Strategies: true, Words: true, Head: []string{"strategy", "late firsts (events lost)", "late copies (rows)",
-		"engine's late counter (rows)"}}
+	g := perStrategy("", 1, "late firsts (events lost)", "late copies (rows)", "engine's late counter (rows)")
 	for _, s := range late {
 		g.Rows = append(g.Rows, []string{s.ID, count(s.Fates.LateFirst), count(s.Fates.LateCopy), count(s.LateDropped)})
 	}
@@ -86,8 +90,8 @@ func lateData(late []*results.Strategy) []grid {
 }
 
 func changelogData(all []*results.Strategy) []grid {
-	g := grid{Text: 2, Strategies: true, Words: true, Head: []string{"strategy", "declared", "+I (changes)", "-U (changes)",
-		"+U (changes)", "-D (changes)", "append-only violations", "undeclared changes"}}
+	g := perStrategy("", 2, "declared", "+I (changes)", "-U (changes)", "+U (changes)", "-D (changes)",
+		"append-only violations", "undeclared changes")
 	for _, s := range all {
 		c := s.Changes
 		g.Rows = append(g.Rows, []string{s.ID, kinds(s.Declared.Changelog), count(c.Insert), count(c.UpdateBefore),
@@ -124,7 +128,7 @@ func causesData(caption, unit string, some []*results.Strategy, of func(*results
 	if len(causes) == 0 {
 		return nil
 	}
-	g := grid{Caption: caption, Text: 1, Strategies: true, Words: true, Head: []string{"strategy", "all (" + unit + ")"}}
+	g := perStrategy(caption, 1, "all ("+unit+")")
 	for _, c := range causes {
 		g.Head = append(g.Head, c.Name+" ("+unit+")")
 	}
@@ -161,8 +165,8 @@ func arrivalData(w results.Workload) []grid {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b group) int { return a.partition - b.partition })
-	rows := grid{Caption: "rows drawn", Text: 2, Words: true, Head: []string{"partition", "origin", "rows drawn", "late (rows)",
-		"behind, p50 (ms)", "behind, p99 (ms)", "behind, max (ms)"}}
+	rows := grid{Caption: "rows drawn", Text: 2, Words: true, Head: []string{"partition", "origin", "rows drawn",
+		"late (rows)", "behind, p50 (ms)", "behind, p99 (ms)", "behind, max (ms)"}}
 	for _, g := range order {
 		values := behind[g]
 		slices.Sort(values)
@@ -188,8 +192,7 @@ func arrivalData(w results.Workload) []grid {
 }
 
 func tradeOffData(some []*results.Strategy, best map[string]bool) []grid {
-	g := grid{Text: 2, Strategies: true, Words: true, Head: []string{"strategy", "Pareto front", "wait p99 (ms)",
-		"keys live, peak (keys)", "lost (events)", "dups left (rows)"}}
+	g := perStrategy("", 2, "Pareto front", "wait p99 (ms)", "keys live, peak (keys)", "lost (events)", "dups left (rows)")
 	for _, s := range some {
 		on := "beaten"
 		switch {

@@ -58,7 +58,7 @@ func (g grid) Entry(column int) *entry {
 		return &e
 	}
 	for _, e := range glossary {
-		if e.Term == word || e.Term+"s" == word || strings.TrimSuffix(e.Term, "y")+"ies" == word || e.Term == strings.TrimSuffix(word, " p99") {
+		if slices.Contains([]string{e.Term, e.Term + "s", strings.TrimSuffix(e.Term, "y") + "ies", e.Term + " p99"}, word) {
 			return &e
 		}
 	}

@@ -165,6 +165,19 @@ func causeTerm(cause string) entry {
 	return entry{}
 }
 
+// fateTerm looks up the entry of what an example row shows; it is empty for what the glossary lacks.
+func fateTerm(fate string) entry {
+	if e := metricTerm("fates." + fate); e.Term != "" {
+		return e
+	}
+	for _, e := range glossary {
+		if e.Term == spaced(fate) {
+			return e
+		}
+	}
+	return entry{}
+}
+
 // metricTerm looks up the entry that explains a metric: the one with the longest name that metric is, or begins with.
 func metricTerm(metric string) entry {
 	var best entry

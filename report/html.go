@@ -36,7 +36,7 @@ var (
 var functions = template.FuncMap{
 	"count": count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
 	"percent": percent, "ratio": ratio, "join": strings.Join,
-	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm,
+	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm, "fateTerm": fateTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
 	"mark": mark, "spaced": spaced, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
 }
@@ -80,7 +80,10 @@ type shell struct {
 
 // newShell gathers the charts of a page's figures.
 func newShell(title string, words []entry, figures ...figure) (shell, error) {
-	s := shell{Title: title, Glossary: words, Style: template.CSS(pageStyle), Script: template.JS(pageScript + tipsScript + chooseScript)}
+	s := shell{
+		Title: title, Glossary: words, Style: template.CSS(pageStyle),
+		Script: template.JS(pageScript + tipsScript + chooseScript),
+	}
 	specs := []chart{}
 	for _, f := range figures {
 		specs = append(specs, f.Charts...)

@@ -30,7 +30,8 @@
     tip.hidden = false;
     const at = node.getBoundingClientRect(), box = tip.getBoundingClientRect();
     const below = at.bottom + 4 + box.height < innerHeight || at.top < box.height + 4;
-    tip.style.left = Math.max(12, Math.min(at.left, document.documentElement.clientWidth - box.width - 12)) + scrollX + "px";
+    const right = document.documentElement.clientWidth - box.width - 12;
+    tip.style.left = Math.max(12, Math.min(at.left, right)) + scrollX + "px";
     tip.style.top = (below ? at.bottom + 4 : at.top - 4 - box.height) + scrollY + "px";
   };
   const hide = () => { clearTimeout(timer); shown = null; tip.hidden = true; };
@@ -39,7 +40,9 @@
   const wanted = e => e.target.closest?.("[data-tip]");
   document.addEventListener("mouseover", e => {
     if (tip.contains(e.target)) clearTimeout(timer);
-    else if (wanted(e)) { if (wanted(e) !== shown) show(wanted(e)); else clearTimeout(timer); } else if (shown) leave();
+    else if (wanted(e) && wanted(e) !== shown) show(wanted(e));
+    else if (wanted(e)) clearTimeout(timer);
+    else if (shown) leave();
   });
   document.addEventListener("focusin", e => { if (wanted(e)) show(wanted(e)); });
   document.addEventListener("focusout", e => { if (wanted(e)) hide(); });

@@ -26,8 +26,10 @@ func TestFront(t *testing.T) {
 		want []string
 	}{
 		{"better in all", []*results.Strategy{costs("a", 1, 1, 1), costs("b", 2, 2, 2)}, []string{"a"}},
-		{"better in one, as good in the others", []*results.Strategy{costs("a", 1, 1, 0), costs("b", 1, 1, 1)}, []string{"a"}},
-		{"equal: neither beats the other", []*results.Strategy{costs("a", 1, 1, 1), costs("b", 1, 1, 1)}, []string{"a", "b"}},
+		{"better in one, as good in the others", []*results.Strategy{costs("a", 1, 1, 0), costs("b", 1, 1, 1)},
+			[]string{"a"}},
+		{"equal: neither beats the other", []*results.Strategy{costs("a", 1, 1, 1), costs("b", 1, 1, 1)},
+			[]string{"a", "b"}},
 		{"each is best in something", []*results.Strategy{costs("a", 0, 9, 9), costs("b", 9, 0, 9), costs("c", 9, 9, 0),
 			costs("d", 9, 9, 9)}, []string{"a", "b", "c"}},
 		{"removing nothing does not compete", []*results.Strategy{nothing, costs("a", 1, 1, 1)}, []string{"a"}},

@@ -2,7 +2,8 @@
 //
 //	screenshot REPORT FOLDER
 //
-// It writes report.png (the first screen), and of the whole page report-page.png, report-dark.png and report-phone.png.
+// It writes report.png, the first screen, report-dark.png, the charts in the dark theme, and report-phone.png, the first
+// screen of a phone.
 package main
 
 import (
@@ -34,23 +35,18 @@ func take(report, folder string) error {
 	}
 	defer end()
 	for _, picture := range []struct {
-		name  string
-		view  browser.View
-		whole bool
+		name     string
+		view     browser.View
+		fragment string
 	}{
-		{"report.png", browser.View{Width: 1280, Height: 800}, false},
-		{"report-page.png", browser.View{Width: 1280, Height: 800}, true},
-		{"report-dark.png", browser.View{Width: 1280, Height: 800, Dark: true}, true},
-		{"report-phone.png", browser.View{Width: 390, Height: 844}, true},
+		{"report.png", browser.View{Width: 1280, Height: 800}, ""},
+		{"report-dark.png", browser.View{Width: 1280, Height: 800, Dark: true}, "charts"},
+		{"report-phone.png", browser.View{Width: 390, Height: 844}, ""},
 	} {
-		if err := chromedp.Do(ctx, browser.Look(picture.view), browser.Open(report, "")); err != nil {
+		if err := chromedp.Do(ctx, browser.Look(picture.view), browser.Open(report, picture.fragment)); err != nil {
 			return fmt.Errorf("%s: %w", picture.name, err)
 		}
-		shot := chromedp.CaptureScreenshot()
-		if picture.whole {
-			shot = chromedp.FullScreenshot(100)
-		}
-		image, err := chromedp.Run(ctx, shot)
+		image, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 		if err != nil {
 			return fmt.Errorf("%s: %w", picture.name, err)
 		}
