@@ -2,11 +2,13 @@
 //
 // A recorded case is a JSON file: a strategy by its recorded id, options, input steps, and what the engine did in each
 // step. [Read] parses one, [Run] feeds its steps to the operator and returns where the two differ. The format and what
-// of it is to be compared are described in testdata/flink/README.md.
+// of it is to be compared are described in testdata/flink/README.md. A case of Spark holds the micro-batches of a query
+// instead, as testdata/spark/README.md describes: its code is read, and each batch goes through [sim.BatchEngine].
 package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,6 +29,9 @@ type Case struct {
 	Columns  Columns           `json:"columns"`
 	Plan     Plan              `json:"plan"`
 	Steps    []Step            `json:"steps"`
+
+	spark *sparkCase // a query of Spark; then only File, Name and Engine are set beside it
+	batch []byte     // the text of a batch job of Spark, by its Strategy
 }
 
 // Plan is the part of the recorded plan that is compared.
@@ -165,6 +170,23 @@ func Read(file string, r io.Reader) (*Case, error) {
 		return nil, fmt.Errorf("%s: larger than %d MB: not a recorded case", file, maxCaseBytes>>20)
 	}
 	c := &Case{File: file}
+	var head struct {
+		Name     string `json:"case"`
+		Engine   string `json:"engine"`
+		Driver   string `json:"driver"`
+		Strategy string `json:"strategy"`
+	}
+	if json.Unmarshal(b, &head) == nil && isSpark(head.Engine) {
+		c.Name, c.Engine, c.Strategy = head.Name, head.Engine, head.Strategy
+		if head.Driver == "batch" {
+			c.batch = b
+			return c, nil
+		}
+		if c.spark, err = readSpark(b); err != nil {
+			return nil, fmt.Errorf("%s: not a recorded case: %w", file, err)
+		}
+		return c, nil
+	}
 	if err := json.Unmarshal(b, c); err != nil {
 		return nil, fmt.Errorf("%s: not a recorded case: %w", file, err)
 	}
@@ -179,6 +201,7 @@ type Diff struct {
 	Step      int    // 0-based; -1 for the plan
 	What      string // emits, state_entries, ...
 	Want, Got string
+	Unit      string // what a step is called; empty: step
 }
 
 // Title tells where the difference is and what it is about.
@@ -186,7 +209,7 @@ func (d Diff) Title() string {
 	if d.Step < 0 {
 		return "plan: " + d.What
 	}
-	return fmt.Sprintf("step %d: %s", d.Step+1, d.What)
+	return fmt.Sprintf("%s %d: %s", cmp.Or(d.Unit, "step"), d.Step+1, d.What)
 }
 
 // WantLines is the recording's side.

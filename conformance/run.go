@@ -18,6 +18,12 @@ import (
 // Run replays a case and returns where the lab differs from the recording. The error says that the case cannot be run:
 // an unknown strategy or option, a malformed step.
 func Run(c *Case) ([]Diff, error) {
+	switch {
+	case c.spark != nil:
+		return runSpark(c.File, c.spark)
+	case c.batch != nil:
+		return runBatchJob(c)
+	}
 	if strings.HasPrefix(c.Strategy, "watermark-") {
 		return runWatermark(c)
 	}
@@ -101,7 +107,7 @@ func newReplay(c *Case) (*replay, error) {
 
 func (r *replay) differ(step int, what, want, got string) {
 	if want != got {
-		r.diffs = append(r.diffs, Diff{step, what, want, got})
+		r.diffs = append(r.diffs, Diff{Step: step, What: what, Want: want, Got: got})
 	}
 }
 

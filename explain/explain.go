@@ -55,8 +55,9 @@ type Plan struct {
 	StateClass  string `json:"state_class"`
 	TTL         string `json:"ttl_counts_from"`
 	Misdeclared string `json:"misdeclared_by,omitempty"` // the planner's fault by which undeclared updates come out
-	Flink       string `json:"flink"`                    // the version that it is the plan of
-	Input       string `json:"input"`                    // what the source declares to send: append or changelog
+	Flink       string `json:"flink,omitempty"`          // the version that it is the plan of
+	Spark       string `json:"spark,omitempty"`          // or the one of Spark
+	Input       string `json:"input,omitempty"`          // what a Flink source declares to send: append or changelog
 	MiniBatch   string `json:"mini_batch,omitempty"`     // empty: off
 	Sink        string `json:"sink,omitempty"`           // the one of the scenario, if there is one
 	Refused     string `json:"refused,omitempty"`        // why the planner refuses the query, whoever reads its result
@@ -140,6 +141,9 @@ func (p *Page) Example(names []string) {
 // New makes the page of a strategy in a job. The sink of the job is of no account: the page tells of all of them.
 func New(s *strategies.Strategy, args strategies.Args, job strategies.Job) *Page {
 	job.Sink = strategies.Retract
+	if strings.HasPrefix(s.Engine, "spark") {
+		job.Sink = strategies.Upsert // which takes whatever an output mode sends
+	}
 	return newPage(s, args, job, s.Plan(args, job))
 }
 
@@ -160,6 +164,10 @@ func newPage(s *strategies.Strategy, args strategies.Args, job strategies.Job, p
 	for _, param := range s.Params {
 		p.Params = append(p.Params, Param{param.Name, args.Text(param.Name), param.About})
 	}
+	if plan.Batch != nil {
+		p.Plan.Flink, p.Plan.Input, p.Plan.MiniBatch, p.Plan.Spark = "", "", "", strategies.Spark
+		p.Downstream = batchConsumers(plan.Batch)
+	}
 	if s.Engine == "flink-sql" && plan.Refused == "" {
 		p.Declared, p.Downstream = declared(plan), downstream(plan, acceptance(s, job))
 	}
@@ -171,6 +179,15 @@ func newPage(s *strategies.Strategy, args strategies.Args, job strategies.Job, p
 		p.Topics = append(p.Topics, t)
 	}
 	return p
+}
+
+// batchConsumers are the consumers of a micro-batch query.
+func batchConsumers(plan *strategies.BatchPlan) []Downstream {
+	all := []Downstream{}
+	for _, c := range plan.Consumers {
+		all = append(all, Downstream{c.Name, c.Accepts, c.Note, strategies.Fact{Case: c.Case}.Source()})
+	}
+	return all
 }
 
 // declared asks the planner about the three sinks.

@@ -1,18 +1,23 @@
-// Package export writes the rows of a workload as a file, in order of arrival: JSON lines or CSV. What it writes is read
-// by a scenario's trace and by lab measure.
+// Package export writes the rows of a workload as a file, in order of arrival: JSON lines, CSV or Parquet. What it
+// writes is read by a scenario's trace and by lab measure.
 //
-// Beside the columns of the workload each row has its arrival and source partition, and with the truth the logical event
-// that it stands for and its origin. Times are milliseconds since 1970.
+// Beside the columns of the workload each row has its arrival and source partition, and with the truth the logical
+// event that it stands for and its origin. Times are milliseconds since 1970, in
+// Parquet the columns' own are timestamps.
 package export
 
 import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 
 	"deduplab/gen"
 	"deduplab/stream"
@@ -33,25 +38,53 @@ type Format uint8
 const (
 	JSONLines Format = iota
 	CSV
+	Parquet
 )
 
-// FormatOf goes by the ending of a file's name: .jsonl, .ndjson, .json or .csv, and whether .gz follows.
-func FormatOf(name string) (f Format, zipped bool, err error) {
-	plain, zipped := strings.CutSuffix(name, ".gz")
+// Compression is what the file as a whole is packed with. Parquet files are not: their pages are, with Snappy.
+type Compression uint8
+
+// The compressions.
+const (
+	Plain Compression = iota
+	Gzip
+	Zstd
+)
+
+// FormatOf goes by the ending of a file's name: .jsonl, .ndjson, .json or .csv, and whether .gz or .zst follows; or
+// .parquet.
+func FormatOf(name string) (Format, Compression, error) {
+	plain, packed := name, Plain
+	switch {
+	case strings.HasSuffix(name, ".parquet"):
+		return Parquet, Plain, nil
+	case strings.HasSuffix(name, ".gz"):
+		plain, packed = strings.TrimSuffix(name, ".gz"), Gzip
+	case strings.HasSuffix(name, ".zst"):
+		plain, packed = strings.TrimSuffix(name, ".zst"), Zstd
+	}
 	switch {
 	case strings.HasSuffix(plain, ".csv"):
-		return CSV, zipped, nil
+		return CSV, packed, nil
 	case strings.HasSuffix(plain, ".jsonl"), strings.HasSuffix(plain, ".ndjson"), strings.HasSuffix(plain, ".json"):
-		return JSONLines, zipped, nil
+		return JSONLines, packed, nil
 	}
-	return 0, false, fmt.Errorf("%q must end in .jsonl, .ndjson, .json or .csv, with or without .gz", name)
+	return 0, 0, fmt.Errorf("%q must end in .jsonl, .ndjson, .json or .csv, with or without .gz or .zst, or in .parquet",
+		name)
 }
 
 // Options say what is written.
 type Options struct {
-	Format Format
-	Truth  bool
-	Limit  int // the most rows; 0 is all
+	Format      Format
+	Compression Compression
+	Truth       bool
+	Limit       int // the most rows; 0 is all
+}
+
+// sink takes rows one by one.
+type sink interface {
+	row(*stream.Row) error
+	close() error
 }
 
 // Write writes the rows and returns how many there are.
@@ -60,9 +93,9 @@ func Write(ctx context.Context, w io.Writer, workload gen.Workload, o Options) (
 	if err := e.columns(); err != nil {
 		return 0, err
 	}
-	out := bufio.NewWriterSize(w, 1<<16)
-	if o.Format == CSV {
-		out.Write(e.header())
+	to, err := e.open(w)
+	if err != nil {
+		return 0, err
 	}
 	var batch [256]stream.Row
 	for in := workload.Stream(); ; {
@@ -75,17 +108,63 @@ func Write(ctx context.Context, w io.Writer, workload gen.Workload, o Options) (
 		}
 		for i := range batch[:n] {
 			if o.Limit > 0 && rows == o.Limit {
-				return rows, out.Flush()
+				return rows, to.close()
 			}
-			if _, err := out.Write(e.line(&batch[i])); err != nil {
+			if err := to.row(&batch[i]); err != nil {
 				return rows, err
 			}
 			rows++
 		}
 		if n == 0 {
-			return rows, out.Flush()
+			return rows, to.close()
 		}
 	}
+}
+
+// open makes the sink of the format.
+func (e *exporter) open(w io.Writer) (sink, error) {
+	if e.Format == Parquet {
+		return e.newParquet(w), nil
+	}
+	t := &text{e: e}
+	switch e.Compression {
+	case Gzip: // without a name or a time, so that bytes are the same
+		t.packer = gzip.NewWriter(w)
+	case Zstd:
+		packer, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			return nil, err
+		}
+		t.packer = packer
+	}
+	if t.packer != nil {
+		w = t.packer
+	}
+	t.out = bufio.NewWriterSize(w, 1<<16)
+	if e.Format == CSV {
+		t.out.Write(e.header())
+	}
+	return t, nil
+}
+
+// text writes a line a row.
+type text struct {
+	e      *exporter
+	packer io.WriteCloser // nil: none
+	out    *bufio.Writer
+}
+
+func (t *text) row(row *stream.Row) error {
+	_, err := t.out.Write(t.e.line(row))
+	return err
+}
+
+func (t *text) close() error {
+	err := t.out.Flush()
+	if t.packer != nil {
+		err = errors.Join(err, t.packer.Close())
+	}
+	return err
 }
 
 // exporter writes rows one by one into a buffer of its own.
@@ -130,15 +209,20 @@ func (e *exporter) header() []byte {
 	return append(line, '\n')
 }
 
-// line is one row as it is written, valid until the next.
-func (e *exporter) line(row *stream.Row) []byte {
+// record is the columns of a row and what is added.
+func (e *exporter) record(row *stream.Row) stream.Record {
 	record := append(e.workload.Record(row.Tag), stream.Value{Int: int64(row.Arrival)},
 		stream.Value{Int: int64(row.Partition)})
 	if e.Truth {
 		record = append(record, stream.Value{Int: int64(row.Tag.Event())}, stream.Value{Text: e.origins[row.Tag.Origin()]})
 	}
+	return record
+}
+
+// line is one row as it is written, valid until the next.
+func (e *exporter) line(row *stream.Row) []byte {
 	line := e.buffer[:0]
-	for i, v := range record {
+	for i, v := range e.record(row) {
 		switch {
 		case e.Format == JSONLines && i == 0:
 			line = append(line, '{')

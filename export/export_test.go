@@ -60,35 +60,66 @@ func write(t *testing.T, w gen.Workload, o export.Options) string {
 	return b.String()
 }
 
-// TestReadBack: both formats hold the rows as they were delivered, the truth too.
+// TestReadBack: every format holds the rows as they were delivered, the truth too.
 func TestReadBack(t *testing.T) {
 	w := workload(t)
 	columns := gen.TraceColumns{Key: []string{"id"}, EventTime: "at", Arrival: export.Arrival, Partition: export.Partition}
-	for _, format := range []export.Format{export.JSONLines, export.CSV} {
-		text := write(t, w, export.Options{Format: format, Truth: true})
-		back, err := gen.ReadTrace("f", strings.NewReader(text), gen.TraceSpec{Columns: columns})
+	labels := columns
+	labels.Event, labels.Origin = export.Event, export.Origin
+	for _, o := range []export.Options{
+		{Format: export.JSONLines}, {Format: export.CSV}, {Format: export.Parquet},
+		{Format: export.JSONLines, Compression: export.Zstd}, {Format: export.CSV, Compression: export.Gzip},
+	} {
+		o.Truth = true
+		var file bytes.Buffer
+		n, err := export.Write(context.Background(), &file, w, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, out := w.Stream(), back.Stream()
-		var a, b [1]stream.Row
-		for n := 0; ; n++ {
+		back, err := gen.ReadTrace("f", bytes.NewReader(file.Bytes()), gen.TraceSpec{Columns: columns})
+		if err != nil {
+			t.Fatal(err)
+		}
+		labelled, err := gen.ReadTrace("f", &file, gen.TraceSpec{Columns: labels})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !labelled.Labelled() || back.Labelled() || fmt.Sprint(labelled.Schema()) != fmt.Sprint(w.Schema()) {
+			t.Fatalf("%+v: with labels the columns are\n%v, and were\n%v", o, labelled.Schema(), w.Schema())
+		}
+		in, out, known := w.Stream(), back.Stream(), labelled.Stream()
+		var a, b, c [1]stream.Row
+		for row := 0; ; row++ {
 			got, _ := out.Next(b[:])
+			known.Next(c[:])
 			if want, _ := in.Next(a[:]); want != got {
-				t.Fatalf("%d rows come back", n)
+				t.Fatalf("%d rows come back", row)
 			}
 			if got == 0 {
+				if row != n {
+					t.Fatalf("%d rows, %d said", row, n)
+				}
 				break
 			}
-			if a[0].Arrival != b[0].Arrival || a[0].Event != b[0].Event || a[0].Partition != b[0].Partition {
-				t.Fatalf("row %d: %+v, want %+v", n, b[0], a[0])
+			for _, r := range []stream.Row{b[0], c[0]} {
+				if a[0].Arrival != r.Arrival || a[0].Event != r.Event || a[0].Partition != r.Partition || a[0].Key != r.Key {
+					t.Fatalf("%+v, row %d: %+v, want %+v", o, row, r, a[0])
+				}
 			}
-			record := back.Record(b[0].Tag)
-			want := append(w.Record(a[0].Tag), stream.Value{Int: int64(a[0].Arrival)},
-				stream.Value{Int: int64(a[0].Partition)}, stream.Value{Int: int64(a[0].Tag.Event())},
-				stream.Value{Text: w.Origins()[a[0].Tag.Origin()]})
-			if fmt.Sprint(record) != fmt.Sprint(want) {
-				t.Fatalf("row %d: %v, want %v", n, record, want)
+			if a[0].First != c[0].First || a[0].Lone != c[0].Lone {
+				t.Fatalf("%+v, row %d: %+v, want %+v", o, row, c[0], a[0])
+			}
+			origin := w.Origins()[a[0].Tag.Origin()]
+			if got := labelled.Origins()[c[0].Tag.Origin()]; got != origin {
+				t.Fatalf("%+v, row %d: of origin %s, want %s", o, row, got, origin)
+			}
+			record := w.Record(a[0].Tag)
+			if got := labelled.Record(c[0].Tag); fmt.Sprint(got) != fmt.Sprint(record) {
+				t.Fatalf("%+v, row %d: %v, want %v", o, row, got, record)
+			}
+			record = append(record, stream.Value{Int: int64(a[0].Tag.Event())}, stream.Value{Text: origin})
+			if got := back.Record(b[0].Tag); fmt.Sprint(got) != fmt.Sprint(record) {
+				t.Fatalf("%+v, row %d: %v, want %v", o, row, got, record)
 			}
 		}
 	}
@@ -145,11 +176,13 @@ func TestFaults(t *testing.T) {
 		t.Errorf("interrupted: %v", err)
 	}
 	for name, want := range map[string]string{
-		"a.csv": "1 false <nil>", "a.csv.gz": "1 true <nil>", "b.jsonl": "0 false <nil>", "b.ndjson.gz": "0 true <nil>",
-		"c.parquet": `0 false "c.parquet" must end in .jsonl, .ndjson, .json or .csv, with or without .gz`,
+		"a.csv": "1 0 <nil>", "a.csv.gz": "1 1 <nil>", "b.jsonl": "0 0 <nil>", "b.ndjson.zst": "0 2 <nil>",
+		"c.parquet": "2 0 <nil>",
+		"c.parquet.gz": `0 0 "c.parquet.gz" must end in .jsonl, .ndjson, .json or .csv, with or without .gz or .zst, ` +
+			`or in .parquet`,
 	} {
-		f, zipped, err := export.FormatOf(name)
-		if got := fmt.Sprint(f, zipped, err); got != want {
+		f, packed, err := export.FormatOf(name)
+		if got := fmt.Sprint(f, packed, err); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}

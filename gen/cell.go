@@ -1,11 +1,9 @@
 package gen
 
 import (
-	"fmt"
-	"math"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"deduplab/stream"
 )
@@ -34,7 +32,8 @@ func (c cell) decimal() (unscaled int64, scale int, ok bool) {
 
 // inferColumn finds the narrowest type in which all cells of a column read back as they are written.
 func inferColumn(name string, cells []cell) (stream.Column, []stream.Value) {
-	column := stream.Column{Name: name, Type: stream.String}
+	column := stream.Column{Name: name, Type: stream.String,
+		Nullable: slices.ContainsFunc(cells, func(c cell) bool { return c.null })}
 	values := make([]stream.Value, len(cells))
 	if fill(values, cells, cell.integer) {
 		column.Type = stream.Int
@@ -76,73 +75,4 @@ func fill(values []stream.Value, cells []cell, read func(cell) (int64, bool)) bo
 		values[i], some = stream.Value{Int: n}, true
 	}
 	return some
-}
-
-// moment is a time as read from a trace.
-type moment struct {
-	at   stream.Time
-	null bool
-}
-
-const autoUnit = "auto"
-
-// unitDigits is, by unit, how many decimal digits stand between it and the nanosecond.
-var unitDigits = map[string]int{"s": 9, "ms": 6, "us": 3, "ns": 0}
-
-// guessUnit tells the unit of a column by its largest number: seconds stay below 1e11 until the year 5138, and
-// milliseconds are above it since 1973.
-func guessUnit(cells []cell) string {
-	longest := 0
-	for _, c := range cells {
-		whole, _, _ := strings.Cut(strings.TrimPrefix(c.text, "-"), ".")
-		if isDigits(whole) {
-			longest = max(longest, len(strings.TrimLeft(whole, "0")))
-		}
-	}
-	switch {
-	case longest <= 11:
-		return "s"
-	case longest <= 14:
-		return "ms"
-	case longest <= 17:
-		return "us"
-	}
-	return "ns"
-}
-
-func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
-
-// readMoment reads a time: a number in the unit, or RFC 3339. Fractions of a millisecond are rounded, halves away from
-// 0; no floating point is involved.
-func readMoment(c cell, unit string) (moment, error) {
-	if c.null {
-		return moment{null: true}, nil
-	}
-	digits, negative := strings.CutPrefix(c.text, "-")
-	whole, fraction, pointed := strings.Cut(digits, ".")
-	if !isDigits(whole) || pointed && !isDigits(fraction) {
-		t, err := time.Parse(time.RFC3339Nano, c.text)
-		if err != nil {
-			return moment{}, fmt.Errorf("%q is not a time: neither a number nor RFC 3339", c.text)
-		}
-		return moment{at: stream.Time(t.Add(time.Millisecond / 2).UnixMilli())}, nil
-	}
-	// Shift the point to milliseconds: the whole part, and the first digit that is cut off decides the rounding.
-	shift := unitDigits[unit] - 6
-	all := whole + fraction + strings.Repeat("0", max(0, shift-len(fraction)))
-	point := len(whole) + shift
-	if point < 0 {
-		all, point = strings.Repeat("0", -point)+all, 0
-	}
-	ms, err := strconv.ParseInt("0"+all[:point], 10, 64)
-	if err != nil || ms >= math.MaxInt64/2 {
-		return moment{}, fmt.Errorf("%q %s is too large for a time", c.text, unit)
-	}
-	if point < len(all) && all[point] >= '5' {
-		ms++
-	}
-	if negative {
-		ms = -ms
-	}
-	return moment{at: stream.Time(ms)}, nil
 }

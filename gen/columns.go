@@ -158,6 +158,30 @@ func uuidText(k stream.Key) string {
 	return string(text)
 }
 
+// parseUUID undoes uuidText.
+func parseUUID(text []byte) (stream.Key, bool) {
+	if len(text) != 36 {
+		return stream.Key{}, false
+	}
+	var raw [16]byte
+	at := 0
+	for i, end := range [...]int{4, 6, 8, 10, 16} {
+		if i > 0 {
+			if text[at] != '-' {
+				return stream.Key{}, false
+			}
+			at++
+		}
+		from := (at - i) / 2
+		if _, err := hex.Decode(raw[from:end], text[at:at+2*(end-from)]); err != nil {
+			return stream.Key{}, false
+		}
+		at += 2 * (end - from)
+	}
+	k := stream.Key{Hi: binary.BigEndian.Uint64(raw[:8]), Lo: binary.BigEndian.Uint64(raw[8:])}
+	return k, uuidText(k) == string(text) // hexadecimal digits in capitals are another text
+}
+
 // keyHash is a key of any columns while it is put together. The parts are written one after the other so that no two
 // different keys read the same.
 type keyHash struct{ parts []byte }

@@ -23,7 +23,7 @@ func (g *generator) Rows(to []stream.Tag, number uint64) []stream.Tag {
 }
 
 // Rows implements Workload.
-func (t *trace) Rows(to []stream.Tag, event uint64) []stream.Tag {
+func (t *Trace) Rows(to []stream.Tag, event uint64) []stream.Tag {
 	for _, row := range t.byEvent[t.starts[event]:t.starts[event+1]] {
 		to = append(to, t.rows[row].Tag)
 	}
@@ -31,15 +31,15 @@ func (t *trace) Rows(to []stream.Tag, event uint64) []stream.Tag {
 }
 
 // Ends implements Workload: a trace does not tell.
-func (t *trace) Ends() []End { return nil }
+func (t *Trace) Ends() []End { return nil }
 
 // Partition implements Workload.
 func (g *generator) Partition(tag stream.Tag) int { return g.partition(g.timeline.draw(tag.Event())) }
 
 // Partition implements Workload.
-func (t *trace) Partition(tag stream.Tag) int { return int(t.rows[t.row(tag)].Partition) }
+func (t *Trace) Partition(tag stream.Tag) int { return int(t.rows[t.row(tag)].Partition) }
 
 // LastArrival implements Workload.
-func (t *trace) LastArrival(event uint64) stream.Time {
+func (t *Trace) LastArrival(event uint64) stream.Time {
 	return t.rows[t.byEvent[t.starts[event+1]-1]].Arrival
 }

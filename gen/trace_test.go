@@ -187,7 +187,7 @@ func TestTraceFaults(t *testing.T) {
 		want       []string // lines of the error
 	}{
 		{"empty", "", []string{"t: the file is empty"}},
-		{"header only", "ts,id,p\n", []string{"t: the file has no rows"}},
+		{"header only", "ts,id,p\n", []string{"t: no rows"}},
 		{"columns", "id,time\na,1\n", []string{
 			`t: columns.event_time: there is no column "ts" (there are: id, time)`,
 			`t: columns.partition: there is no column "p" (there are: id, time)`,
@@ -195,16 +195,16 @@ func TestTraceFaults(t *testing.T) {
 		{"column twice", "ts,id,p,id\n1,a,0,b\n", []string{`t:1: column "id" stands twice`}},
 		{"ragged", "ts,id,p\n1,a\n1,a,0\n", []string{"t:2: 2 cells, but the header has 3"}},
 		{"cells", "ts,id,p\nnow,a,0\n1,\"a\nb\",-1\n,a,1\n", []string{
-			`t:2:ts: "now" is not a time: neither a number nor RFC 3339`,
+			`t:2:ts: "now" is not a time: neither a number nor RFC 3339 nor an SQL timestamp`,
 			`t:3:p: "-1" is not a partition, a whole number from 0 to 65534`,
 			`t:5:ts: a row needs an arrival`,
 		}},
 		{"quote", "ts,id,p\n1,\"a,0\n", []string{
-			`t: parse error on line 2, column 8: extraneous or missing " in quoted-field`,
+			`t:2: byte 8: extraneous or missing " in quoted-field`,
 		}},
 		{"json", "{\"ts\":1,\"id\":\"a\",\"p\":0}\n[]\n{\"ts\":}\n", []string{
 			"t:2: not a JSON object: []",
-			"t:3: ts: invalid character '}' looking for beginning of value",
+			"t:3: not JSON: invalid character '}' looking for beginning of value",
 		}},
 	}
 	for _, test := range tests {

@@ -126,6 +126,9 @@ func (c Config) planFor(schema stream.Schema) (plan strategies.Plan, dataStream 
 	if plan.Refused != "" {
 		return plan, false, &Refused{c.Strategy, plan.Refused}
 	}
+	if plan.New == nil {
+		return plan, false, fmt.Errorf("%s runs in micro-batches: it cannot be fed row by row", c.Strategy)
+	}
 	return plan, c.DataStream || strategy.Engine == "flink-datastream", nil
 }
 

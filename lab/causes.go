@@ -11,6 +11,17 @@ import (
 
 // causeOf finds why a copy came through beside another row of its event: the first cause that applies.
 func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
+	data := dataCauseOf(plan, w)
+	return func(leak sim.LeakedRow) string {
+		if leak.Rewritten {
+			return "restart"
+		}
+		return data(leak)
+	}
+}
+
+// dataCauseOf finds why a data duplicate came through.
+func dataCauseOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 	if plan.Leaks == strategies.NoDeduplication {
 		return func(sim.LeakedRow) string { return "no_dedup" }
 	}
@@ -48,6 +59,32 @@ func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 				return "stale_timer"
 			}
 			return "horizon"
+		case strategies.ByVersion:
+			// A version that is newer than all before it goes out again beside them, an older one only when the horizon of
+			// its key is over.
+			event := w.Schema().Event
+			newer := func(t stream.Tag) bool { return w.Order(t, event) >= w.Order(leak.Tag, event) }
+			if len(siblings(w, leak, newer)) == 0 {
+				return "unretracted"
+			}
+			return "horizon"
+		case strategies.ByHorizon, strategies.ByColumns:
+			if cause := distinguished(plan, w, leak, sameKey); cause != "" {
+				return cause
+			}
+			if plan.Leaks == strategies.ByHorizon {
+				return "horizon"
+			}
+		case strategies.ByRepair:
+			return "no_dedup"
+		case strategies.ByLookback:
+			switch {
+			case nullKey(w, leak.Tag) && !slices.ContainsFunc(plan.Batch.Stages, isNullSafe):
+				return "null_key"
+			case leak.SameBatch || plan.Lookback < 0:
+				return "same_batch"
+			}
+			return "lookback"
 		}
 		switch {
 		case plan.StateTTL > 0:
@@ -57,6 +94,43 @@ func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 		}
 		return sim.Unexplained
 	}
+}
+
+func isNullSafe(s strategies.Stage) bool { return s.NullSafe }
+
+// nullKey reports whether a column of a row's key is NULL.
+func nullKey(w gen.Workload, tag stream.Tag) bool {
+	schema := w.Schema()
+	return slices.ContainsFunc(schema.Key, func(k int) bool {
+		return schema.Columns[k].Nullable && w.Record(tag)[k].Null
+	})
+}
+
+// distinguished tells by what a copy differs from all rows of its key that came before it, where the strategy takes only
+// those for copies that agree in more than the key; empty where it does not differ.
+func distinguished(plan strategies.Plan, w gen.Workload, leak sim.LeakedRow, before []stream.Tag) string {
+	if plan.Compared == nil {
+		return ""
+	}
+	row := w.Record(leak.Tag)
+	equal := slices.DeleteFunc(slices.Clone(before), func(t stream.Tag) bool {
+		other := w.Record(t)
+		return slices.ContainsFunc(plan.Compared, func(column int) bool { return row[column] != other[column] })
+	})
+	if len(equal) == 0 {
+		return "payload_differs"
+	}
+	if plan.Window == 0 {
+		return ""
+	}
+	event := w.Schema().Event
+	window := func(t stream.Tag) stream.Time {
+		return strategies.WindowEnd(stream.Time(w.Order(t, event)), plan.Window)
+	}
+	if !slices.ContainsFunc(equal, func(t stream.Tag) bool { return window(t) == window(leak.Tag) }) {
+		return "window_boundary"
+	}
+	return ""
 }
 
 // seenWithin reports whether another row of the leaked row's key had come within a span before it.

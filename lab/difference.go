@@ -66,7 +66,7 @@ type watchLane struct {
 	strategy, bucket int
 
 	lane    *lane
-	task    *sim.Task
+	task    task
 	prepare func(*stream.Row)
 	all     bool // other keys matter too
 	seen    *watched
@@ -110,7 +110,10 @@ func (r *run) watch(ctx context.Context, p sim.Perturbation, wanted []watchLane)
 func (l *watchLane) handle(b *sim.Batch) error {
 	drive(l.task, b, l.push, func(sim.Mark) {})
 	l.task.Drain(l.note)
-	return l.task.Err()
+	if err := l.task.Err(); !isQueryError(err) {
+		return err
+	}
+	return nil
 }
 
 func (l *watchLane) push(rows []stream.Row) {

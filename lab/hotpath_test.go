@@ -43,6 +43,8 @@ func BenchmarkHotPath(b *testing.B) {
 			{"rowtime-desc", map[string]string{"ttl": "2h"}},
 			{"select-distinct-key", map[string]string{"ttl": "2h"}},
 			{"nontime", map[string]string{"ttl": "2h", "order_by": "price asc"}},
+			{"drop-duplicates", nil},
+			{"drop-duplicates-within-watermark", map[string]string{"delay": "2h"}},
 		} {
 			perRow, bytes := oneStrategy(b, workload, c.name, c.params)
 			b.ReportMetric(perRow/bare, c.name+"/map")

@@ -20,6 +20,8 @@ func judge(requirements []scenarios.Requirement, s *results.Strategy) []results.
 		switch {
 		case s.Refused != "":
 			v.Verdict, v.Evidence = results.Refused, s.Refused
+		case s.Failed != "":
+			v.Verdict, v.Value = results.Fail, "the query failed"
 		case q.Name == scenarios.AppendOnly:
 			judgeAppendOnly(&v, q, s)
 		case q.Name == scenarios.StateClass:
@@ -117,6 +119,10 @@ func judgeSame(v *results.Verdict, q scenarios.Requirement, s *results.Strategy)
 
 func judgeMetric(v *results.Verdict, q scenarios.Requirement, s *results.Strategy) {
 	value, ok := s.Metric(q.Name)
+	if strings.HasPrefix(q.Name, "spark.") && s.Spark == nil {
+		v.Verdict, v.Value = results.NotApplicable, "not in micro-batches"
+		return
+	}
 	if !ok {
 		v.Verdict, v.Value = results.Undetermined, "unknown"
 		return

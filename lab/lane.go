@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 
 	"deduplab/results"
@@ -9,12 +10,31 @@ import (
 	"deduplab/stream"
 )
 
+// task runs a strategy: a record at a time ([sim.Task]) or in micro-batches ([sim.BatchEngine]).
+type task interface {
+	// Row takes a row as it arrives.
+	Row(*stream.Row)
+	// SourceWatermark, Watermark and Checkpoint tell what the feed does beside rows, Clock that time has passed, and End
+	// that there are no more rows.
+	SourceWatermark(reader int, w, now stream.Time)
+	Watermark(w, now stream.Time)
+	Checkpoint(now stream.Time)
+	Clock(now stream.Time)
+	End(now stream.Time)
+	// Drain hands over the changes since the last call.
+	Drain(func(c *sim.Change, key stream.Key, parts []stream.Tag))
+	// Subtasks and Tables tell what the strategy holds, Err what ended it.
+	Subtasks() []sim.SubtaskState
+	Tables(func(int, *sim.Table))
+	Err() error
+}
+
 // lane is one strategy in one pass: its task and its ledger.
 type lane struct {
 	id       string
 	measured bool
 	ended    bool
-	task     *sim.Task
+	task     task
 	ledger   *sim.Ledger // of a replay, until its end
 	digest   sim.Digest
 	series   []results.StateSample
@@ -24,29 +44,53 @@ type lane struct {
 	handled  int64
 	firsts   int64
 	from     stream.Time
+	batches  *batches // of a micro-batch query that is measured
+	atEnd    bool     // it runs only when all rows have come
 	cold     []sim.Cold
 	bytes    int64 // physical, at the end of the span
+	// openState makes a cold store for what a micro-batch query keeps in memory; nil: the state is in memory.
+	openState func() (sim.Cold, error)
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
-	err       error
-	// takesNull is strategies.Plan.NullTimes; failed is why the strategy's job ended, and the run did not.
-	takesNull bool
-	failed    error
+	stages    *stages    // of a micro-batch query that is measured
+	target    sim.Target // nil: in memory, or none
+	failed    string     // how the query ended before its input did
+	// takesNull says that rows without event time are taken, as Spark takes them; else the first one ends the job, and
+	// stands in noEventTime.
+	takesNull   bool
+	noEventTime error
+	// onTimer is told of the timers of keys, if somebody watches.
+	onTimer func(sim.TimerEvent)
+	err     error
 }
 
 // newLane makes a lane. Measured asks for all there is to know of a run; a replay needs only its digests.
 func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error) {
 	job, plan := r.scenario.Job, e.plan
 	from, _ := r.workload.Span()
-	l := &lane{id: e.ID, from: from, peaks: make([]int64, job.Parallelism), rows: make([]int64, job.Parallelism)}
-	l.takesNull = plan.NullTimes
-	l.task, l.measured = r.newTask(e, l, sample), measured
+	l := &lane{id: e.ID, from: from, measured: measured}
+	l.takesNull = plan.Batch != nil
+	if plan.Batch != nil && measured {
+		l.stages = newStages(e, r.workload.Schema())
+	}
+	if plan.Batch != nil {
+		if l.target, l.err = r.openTarget(e, measured); l.err != nil {
+			return nil, fmt.Errorf("%s: %w", e.ID, l.err)
+		}
+	}
+	l.task = r.newTask(e, l, sample)
+	subtasks := len(l.task.Subtasks())
+	l.peaks, l.rows = make([]int64, subtasks), make([]int64, subtasks)
 	commit := job.Checkpoint.Interval
-	if job.Checkpoint.Delivery != "exactly-once" {
+	if job.Checkpoint.Delivery != "exactly-once" || plan.Batch != nil { // a batch is visible when it has ended
 		commit = 0
 	}
+	sink := job.Sink
+	if plan.Batch != nil { // the result is what stands in the table
+		sink = strategies.Retract
+	}
 	ledger := sim.LedgerSpec{
-		Workload: r.workload, Sink: job.Sink, CommitEvery: commit,
+		Workload: r.workload, Sink: sink, CommitEvery: commit,
 		KeyOnly: plan.Output == strategies.KeyOnly, ToChangelog: plan.ToChangelog,
 		Retracts: job.Sink == strategies.Upsert || plan.Changelog != stream.InsertOnly,
 	}
@@ -55,6 +99,9 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		cause := causeOf(plan, r.workload)
 		ledger.Cause = func(leak sim.LeakedRow) string {
 			why := cause(leak)
+			if plan.Batch != nil && plan.Batch.Restarted != nil && leak.At >= from+job.Spark.Restart && job.Spark.Restart > 0 {
+				why = "restart" // with other columns, which the old state is of no use for
+			}
 			if why == "ttl" && !leak.Update && seenWithin(r.workload, leak, plan.StateTTL) {
 				l.withinTTL++
 			}
@@ -69,34 +116,111 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 }
 
 // newTask makes the task of a lane.
-func (r *run) newTask(e entry, l *lane, sample stream.Time) *sim.Task {
-	job, plan := r.scenario.Job, e.plan
+func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
+	plan := e.plan
+	switch {
+	case plan.Batch == nil:
+		return sim.NewTask(r.taskSpec(plan, l, sample))
+	case len(plan.Front) == 0:
+		engine := sim.NewBatchEngine(r.batchSpec(e, l, sample))
+		l.watchBatches(engine)
+		return engine
+	}
+	chain := sim.ChainSpec{Records: r.workload, Query: r.batchSpec(e, l, sample)}
+	for _, f := range plan.Front {
+		chain.Tasks = append(chain.Tasks, r.taskSpec(f.Plan, l, sample))
+	}
+	if l.stages != nil {
+		chain.OnChange = l.stages.change
+	}
+	c := sim.NewChain(chain)
+	l.watchBatches(c.Query())
+	return c
+}
+
+// watchBatches lets what is measured of batches look at the query's state.
+func (l *lane) watchBatches(query *sim.BatchEngine) {
+	if l.batches != nil {
+		l.batches.engine = query
+	}
+}
+
+// taskSpec says how a strategy runs that takes a record at a time.
+func (r *run) taskSpec(plan strategies.Plan, l *lane, sample stream.Time) sim.TaskSpec {
+	job := r.scenario.Job
 	declared := plan.Changelog
 	if plan.ToChangelog {
 		declared = plan.Input
 	}
-	return sim.NewTask(sim.TaskSpec{
+	return sim.TaskSpec{
 		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
 		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
-		CheckpointInterval: job.Checkpoint.Interval,
-		NewTable: func(_ int, ttl stream.Time) *sim.Table {
-			spec := sim.TableSpec{TTL: ttl, Sample: sample, SpillAt: r.options.SpillAt}
-			if job.State == "pebble" && l.err == nil {
-				spec.Cold, l.err = r.options.OpenState()
-				l.cold = append(l.cold, spec.Cold)
-			}
-			return sim.NewTable(spec)
-		},
-	})
+		CheckpointInterval: job.Checkpoint.Interval, OnTimer: l.onTimer,
+		NewTable: func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
+	}
+}
+
+// newTable makes a keyed state of a lane.
+func (r *run) newTable(l *lane, ttl, sample stream.Time) *sim.Table {
+	spec := sim.TableSpec{TTL: ttl, Sample: sample, SpillAt: r.options.SpillAt}
+	if r.scenario.Job.State == "pebble" && l.err == nil {
+		spec.Cold, l.err = r.options.OpenState()
+		l.cold = append(l.cold, spec.Cold)
+	}
+	return sim.NewTable(spec)
+}
+
+// batchSpec says how a micro-batch query runs.
+func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
+	spark := r.scenario.Job.Spark
+	from, to := r.workload.Span()
+	spec := sim.BatchSpec{
+		Records: r.workload, Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
+		NoDataBatches: spark.NoDataBatches,
+		NewTable:      func() *sim.Table { return r.newTable(l, 0, sample) },
+	}
+	for _, at := range spark.Failures {
+		spec.Failures = append(spec.Failures, from+at)
+	}
+	inputs := spark.Inputs
+	switch {
+	case len(e.plan.Front) > 0: // it reads the one table that they write
+		inputs = 1
+		spec.Trigger = sim.Trigger{Every: r.scenario.Job.Checkpoint.Interval}
+	case inputs > 1:
+		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % inputs }
+	}
+	if next := e.plan.Batch.Restarted; spark.Restart > 0 {
+		if next == nil {
+			next = e.plan.Batch
+		}
+		spec.Restart = &sim.BatchRestart{At: from + spark.Restart, Stages: next.Spec(sim.BatchSpec{}, 0).Stages}
+	}
+	if l.target != nil {
+		spec.Target = l.target
+	}
+	if l.stages != nil {
+		spec.OnStage, spec.OnAudit = l.stages.batch, l.stages.audit
+	}
+	if r.scenario.Job.State == "pebble" {
+		l.openState = r.options.OpenState
+	}
+	if l.measured {
+		l.atEnd = spec.Trigger.AvailableNow
+		l.batches = newBatches(e.plan.Batch, from, to, spec.Trigger.Every, spark.Policy)
+		spec.OnBatch = l.batches.add
+	}
+	return e.plan.Batch.Spec(spec, inputs)
 }
 
 // handle drives a batch through the task.
 func (l *lane) handle(b *sim.Batch) error {
-	if l.err != nil || l.failed != nil {
+	if l.err != nil || l.noEventTime != nil {
 		return l.err
 	}
 	drive(l.task, b, l.push, l.mark)
 	l.drain()
+	l.noteFailure()
 	if l.ended {
 		l.finish()
 	}
@@ -107,12 +231,12 @@ func (l *lane) handle(b *sim.Batch) error {
 }
 
 func (l *lane) push(rows []stream.Row) {
-	if l.failed != nil {
+	if l.noEventTime != nil {
 		return
 	}
 	for i := range rows {
 		if rows[i].Event == stream.NullTime && !l.takesNull {
-			l.failed = sim.NoEventTime(&rows[i])
+			l.noEventTime = sim.NoEventTime(&rows[i])
 			rows = rows[:i]
 			break
 		}
@@ -127,9 +251,9 @@ func (l *lane) push(rows []stream.Row) {
 
 func (l *lane) drain() { l.task.Drain(l.ledger.Book) }
 
-// drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more than
-// the task, then is called.
-func drive(task *sim.Task, b *sim.Batch, push func([]stream.Row), then func(sim.Mark)) {
+// drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more
+// than the task, then is called.
+func drive(task task, b *sim.Batch, push func([]stream.Row), then func(sim.Mark)) {
 	row := 0
 	for _, m := range b.Marks {
 		push(b.Rows[row:m.Before])
@@ -142,8 +266,11 @@ func drive(task *sim.Task, b *sim.Batch, push func([]stream.Row), then func(sim.
 		case sim.Checkpoint:
 			task.Checkpoint(m.At)
 			then(m)
-		case sim.Sample, sim.EndOfSpan, sim.EndOfInput:
+		case sim.Sample, sim.EndOfSpan:
 			task.Clock(m.At)
+			then(m)
+		case sim.EndOfInput:
+			task.End(m.At)
 			then(m)
 		}
 	}
@@ -166,6 +293,9 @@ func (l *lane) mark(m sim.Mark) {
 			l.measureDisk(m.At)
 		}
 	case sim.EndOfInput:
+		if l.atEnd {
+			l.sample(m.At)
+		}
 		l.check()
 		l.ended = true
 	}
@@ -176,7 +306,16 @@ func (l *lane) measureDisk(at stream.Time) {
 	if len(l.cold) == 0 {
 		return
 	}
-	l.task.Tables(func(_ int, t *sim.Table) { t.Flush(at) })
+	l.task.Tables(func(_ int, t *sim.Table) {
+		t.Flush(at)
+		if l.openState != nil && l.err == nil { // a deadline holds its entry in memory, where no RocksDB would keep it
+			var c sim.Cold
+			if c, l.err = l.openState(); l.err == nil {
+				l.cold = append(l.cold, c)
+				l.err = t.SpillPinned(c)
+			}
+		}
+	})
 	for _, c := range l.cold {
 		bytes, err := c.Bytes()
 		l.bytes += bytes
@@ -189,8 +328,28 @@ func (l *lane) measureDisk(at stream.Time) {
 // check verifies the conservation of rows and the state backend.
 func (l *lane) check() {
 	l.drain()
-	if l.err = l.ledger.Check(); l.err == nil {
-		l.err = l.task.Err()
+	if l.err = l.ledger.Check(); l.err != nil {
+		return
+	}
+	if err := l.task.Err(); !isQueryError(err) {
+		l.err = err
+	}
+}
+
+// isQueryError reports whether an error ends a query as it would end it in production. It is a result, no fault of the
+// run.
+func isQueryError(err error) bool {
+	_, ok := errors.AsType[*sim.QueryError](err)
+	return ok
+}
+
+// noteFailure notes how a query has ended.
+func (l *lane) noteFailure() {
+	engine, ok := l.task.(*sim.BatchEngine)
+	if err := l.task.Err(); ok && l.failed == "" && isQueryError(err) {
+		batch := engine.Batch()
+		l.failed = fmt.Sprintf("the query fails in batch %d, after %s: "+
+			"%v", batch.ID, stream.FormatDuration(batch.At-l.from), err)
 	}
 }
 
@@ -206,6 +365,9 @@ func (l *lane) sample(at stream.Time) {
 		l.peaks[i] = max(l.peaks[i], int64(sub.State.LiveKeys))
 	}
 	l.series = append(l.series, s)
+	if chain, ok := l.task.(*sim.Chain); ok {
+		l.stages.held(chain)
+	}
 }
 
 // finish notes what is known only at the end, and lets go of the state.
@@ -226,6 +388,9 @@ func (l *lane) close() {
 		if c != nil {
 			_ = c.Close() // what it held is of no use after the run
 		}
+	}
+	if l.target != nil {
+		_ = l.target.Close() // all that was written has been committed
 	}
 }
 

@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"deduplab/results"
 	"deduplab/scenarios"
@@ -24,15 +25,23 @@ func (r *run) result() *results.Run {
 			Sink: s.Job.Sink.String(), State: s.Job.State, WatermarkPer: s.Job.Watermark.Per, Skew: s.Job.Skew,
 			RetentionMS: int64(s.Job.Retention),
 			CatchUpRate: r.catchUpRate(), MiniBatchMS: int64(s.Job.MiniBatch.Latency), MiniBatchSize: s.Job.MiniBatch.Size,
+			Table: s.Job.TableKind(), Shuffle: s.Job.Spark.Shuffle,
 		},
 		Workload: r.base.survey.result(),
 	}
 	out.Workload.Spec = s.WorkloadSpec()
+	if slices.ContainsFunc(r.entries, func(e entry) bool { return e.plan.Batch != nil }) {
+		out.Job.Spark = sparkJob(s.Job.Spark)
+		out.Versions["spark"] = strategies.Spark
+	}
+	if t := s.Workload.Trace; t != nil {
+		out.Workload.Skipped, out.Workload.BadRows = t.Rows.Skipped()
+	}
 	for _, q := range s.Require {
 		out.Require = append(out.Require, results.Requirement{Name: q.Name, Bound: q.Bound})
 	}
 	for i, e := range r.entries {
-		out.Strategies = append(out.Strategies, r.strategy(i, e, out.Workload))
+		out.Strategies = append(out.Strategies, r.strategy(i, e, out))
 	}
 	out.Summary = summary(out)
 	fillIn(out)
@@ -42,10 +51,12 @@ func (r *run) result() *results.Run {
 // fillIn makes every list that is missing an empty one, so that nobody who reads the JSON has to tell the two apart.
 func fillIn(r *results.Run) {
 	r.Require, r.Strategies, r.Summary = orEmpty(r.Require), orEmpty(r.Strategies), orEmpty(r.Summary)
+	r.Workload.BadRows = orEmpty(r.Workload.BadRows)
 	r.Workload.Arrivals, r.Workload.Watermark = orEmpty(r.Workload.Arrivals), orEmpty(r.Workload.Watermark)
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
 		s.Subtasks, s.Determinism, s.Verdicts = orEmpty(s.Subtasks), orEmpty(s.Determinism), orEmpty(s.Verdicts)
+		s.Stages = orEmpty(s.Stages)
 		s.Examples, s.Findings, s.State.Series = orEmpty(s.Examples), orEmpty(s.Findings), orEmpty(s.State.Series)
 	}
 }
@@ -71,7 +82,7 @@ func versions(flink string) map[string]string {
 }
 
 // strategy puts together one strategy.
-func (r *run) strategy(i int, e entry, w results.Workload) results.Strategy {
+func (r *run) strategy(i int, e entry, out *results.Run) results.Strategy {
 	plan := e.plan
 	s := results.Strategy{
 		ID: e.ID, Name: e.Strategy.Name, Params: e.Args.Map(), Engine: e.Strategy.Engine, About: e.Strategy.About,
@@ -83,10 +94,10 @@ func (r *run) strategy(i int, e entry, w results.Workload) results.Strategy {
 		LeaksByCause: map[string]int64{}, LossesByCause: map[string]int64{},
 	}
 	if l := r.base.lanes[i]; l != nil {
-		r.measured(&s, i, l, plan, w)
+		r.measured(&s, i, l, plan, out.Workload)
 	}
 	s.Verdicts = judge(r.scenario.Require, &s)
-	s.Findings = findings(&s, plan)
+	s.Findings = findings(&s, plan, out.Job)
 	return s
 }
 
@@ -95,7 +106,11 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan
 	l.ledger.Result(s)
 	s.Examples = l.ledger.Examples()
 	s.State = l.state()
-	s.LateDropped, s.LeakedWithinTTL = l.late, l.withinTTL
+	s.LateDropped, s.LeakedWithinTTL, s.Failed = l.late, l.withinTTL, l.failed
+	if l.batches != nil {
+		s.Stages = l.stages.result(l.firsts, s, r.scenario.Job.Spark.Shuffle)
+		s.Spark = l.batches.result(l.series)
+	}
 	if s.ResultRows > 0 {
 		s.Residual = float64(s.Leaked) / float64(s.ResultRows)
 	}

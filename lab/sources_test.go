@@ -106,17 +106,15 @@ func TestNullEventTimes(t *testing.T) {
 		t.Errorf("all strategies are Flink's, and the run ends with the error %v", alone)
 	}
 
-	// An engine that takes such rows, with the operator of the first strategy.
-	tolerant := *s.Strategies[0].Strategy
-	flink := tolerant.Plan
-	tolerant.Plan = func(args strategies.Args, job strategies.Job) strategies.Plan {
-		plan := flink(args, job)
-		plan.NullTimes = true
-		return plan
+	s = sources(t, "  event_time: {field: ts, nulls: 1%}", "")
+	spark, _ := strategies.Lookup("drop-duplicates")
+	args, faults := spark.Resolve(nil, s.Workload.Schema)
+	if faults != nil {
+		t.Fatal(faults)
 	}
-	s.Strategies[0].Strategy = &tolerant
+	s.Strategies = append(s.Strategies, scenarios.Entry{ID: "drop-duplicates", Strategy: spark, Args: args})
 	r := run(t, s, lab.Options{})
-	if got := strategyOf(t, r, "pass-through"); got.Refused != "" || got.RowsIn != r.Workload.Rows {
+	if got := strategyOf(t, r, "drop-duplicates"); got.Refused != "" || got.RowsIn != r.Workload.Rows {
 		t.Errorf("of %d rows it takes %d: %s", r.Workload.Rows, got.RowsIn, got.Refused)
 	}
 	for _, id := range []string{"rowtime-asc", "proctime-asc"} {

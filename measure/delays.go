@@ -81,7 +81,7 @@ type Delays struct {
 	P9999     Quantile `json:"p99_99"`
 	Max       Quantile `json:"max"`
 	Histogram []Bucket `json:"histogram,omitempty"`
-	sorted    []nanos
+	values    *values
 }
 
 // Bucket counts the spans above the one before it, up to and including its own.
@@ -95,45 +95,85 @@ var buckets = []Span{0, millisecond, 10 * millisecond, 100 * millisecond, second
 	minute, 5 * minute, 10 * minute, 30 * minute, hour, 2 * hour, 6 * hour, 12 * hour, day, 2 * day, 3 * day, 7 * day,
 	14 * day, 28 * day, 90 * day, 365 * day, 1<<63 - 1}
 
-// newDelays sorts the values. Those of half the trace and more are lower bounds.
-func newDelays(values []nanos, trace Span) Delays {
-	slices.Sort(values)
-	d := Delays{Count: len(values), sorted: values}
+// newDelays finds the quantiles. Those of half the trace and more are lower bounds.
+func newDelays(v *values, trace Span) (Delays, error) {
+	d := Delays{Count: int(v.n), values: v}
 	if d.Count == 0 {
-		return d
+		return d, nil
 	}
-	at := func(tenthousandths int) Quantile {
-		v := Span(Rank(values, tenthousandths))
-		return Quantile{v, trace > 0 && v >= (trace+1)/2}
+	found, err := d.percentiles(5000, 9900, 9990, 9999, 10000)
+	if err != nil {
+		return d, err
 	}
-	d.P50, d.P99, d.P999, d.P9999, d.Max = at(5000), at(9900), at(9990), at(9999), at(10000)
-	below := 0
-	for _, bound := range buckets {
-		upTo := d.UpTo(bound)
-		d.Histogram = append(d.Histogram, Bucket{bound, upTo - below})
-		if below = upTo; upTo == d.Count {
+	for i, q := range []*Quantile{&d.P50, &d.P99, &d.P999, &d.P9999, &d.Max} {
+		*q = Quantile{found[i], trace > 0 && found[i] >= (trace+1)/2}
+	}
+	bounds := make([]int64, len(buckets))
+	for i, b := range buckets {
+		bounds[i] = int64(b)
+	}
+	upTo, err := v.upTo(bounds)
+	if err != nil {
+		return d, err
+	}
+	below := int64(0)
+	for i, bound := range buckets {
+		d.Histogram = append(d.Histogram, Bucket{bound, int(upTo[i] - below)})
+		if below = upTo[i]; int(below) == d.Count {
 			break
 		}
 	}
-	return d
+	return d, nil
 }
 
-// UpTo counts the spans that are not longer than a bound.
-func (d Delays) UpTo(bound Span) int {
-	n, _ := slices.BinarySearchFunc(d.sorted, int64(bound), func(v, b nanos) int {
-		if v <= b {
-			return -1
-		}
-		return 1
-	})
-	return n
+// percentiles are those at ascending ten-thousandths, each the value at rank ceil(p x n). There must be delays.
+func (d Delays) percentiles(tenthousandths ...int) ([]Span, error) {
+	ranks := make([]int64, len(tenthousandths))
+	for i, p := range tenthousandths {
+		ranks[i] = rank(int64(d.Count), p) - 1
+	}
+	found, err := d.values.at(ranks)
+	spans := make([]Span, len(found))
+	for i, v := range found {
+		spans[i] = Span(v)
+	}
+	return spans, err
 }
+
+// Rank is the percentile at p ten-thousandths, as Spark's percentile_approx gives it while it is exact. There must be
+// delays, and the Reader must not be closed.
+func (d Delays) Rank(p int) (Span, error) {
+	spans, err := d.percentiles(p)
+	if err != nil {
+		return 0, err
+	}
+	return spans[0], nil
+}
+
+// UpTo counts the spans that are not longer than a bound. After Reader.Close only the histogram's bounds can be asked
+// for.
+func (d Delays) UpTo(bound Span) int {
+	if i := slices.Index(buckets, bound); i >= 0 {
+		n := 0
+		for _, b := range d.Histogram[:min(i+1, len(d.Histogram))] {
+			n += b.Count
+		}
+		return n
+	}
+	n, err := d.values.upTo([]int64{int64(bound)})
+	if err != nil {
+		panic(fmt.Sprintf("reading the temporary file: %v", err))
+	}
+	return int(n[0])
+}
+
+// rank is that of the percentile at p ten-thousandths of n values, counted from 1.
+func rank(n int64, p int) int64 { return max((int64(p)*n+9999)/10000, 1) }
 
 // Rank is the percentile at p ten-thousandths of sorted values: the one at rank ceil(p x n), counted from 1, as Spark's
 // percentile_approx gives it while it is exact.
 func Rank(sorted []int64, p int) int64 {
-	rank := (int64(p)*int64(len(sorted)) + 9999) / 10000
-	return sorted[max(rank, 1)-1]
+	return sorted[rank(int64(len(sorted)), p)-1]
 }
 
 // Interpolated is the percentile at p ten-thousandths of sorted values as Spark's percentile gives it: between the
@@ -150,4 +190,12 @@ func Interpolated(sorted []int64, p int) float64 {
 
 // Interpolated is the percentile at p ten-thousandths, in nanoseconds, as Spark's percentile gives it. There must be
 // delays.
-func (d Delays) Interpolated(p int) float64 { return Interpolated(d.sorted, p) }
+func (d Delays) Interpolated(p int) (float64, error) {
+	low := int64(p) * int64(d.Count-1) / 10000
+	pair, err := d.values.at([]int64{low, min(low+1, int64(d.Count-1))})
+	if err != nil {
+		return 0, err
+	}
+	rest := int64(p) * int64(d.Count-1) % 10000
+	return float64(pair[0]) + float64(pair[1]-pair[0])*float64(rest)/10000, nil
+}

@@ -1,7 +1,12 @@
 package measure
 
 import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
 	"slices"
+	"sync"
 
 	"deduplab/stream"
 )
@@ -43,71 +48,284 @@ func roundUp(at Span) stream.Time {
 // above is the shortest usual span under which a copy with this delay does not leak.
 func above(delay Span) stream.Time { return roundUp((delay/millisecond + 1) * millisecond) }
 
+// maxTTLs bounds the TTLs that are tried, so that what a row does under each fits into a word.
+const maxTTLs = 64
+
+// forecasting follows the keys that have copies under all TTLs at once, and marks the rows that matter to what is
+// remembered. All other rows are alone with their key: they are remembered for the TTL, whichever it is.
+type forecasting struct {
+	disk      *disk
+	arrivals  *spool        // of all rows in order of arrival, in milliseconds
+	ttls      []stream.Time // ascending, without none
+	leaked    []int         // by TTL, counted from the first row
+	refreshed []int         // copies by the number of TTLs that are not longer than their gap
+	blocks    []*spool      // marks, by rank
+	marks     *spool        // marks in order of rank
+	keys      []followed    // of one part
+	from      []int64       // by key and TTL: the row from which the TTL runs
+}
+
+// followed is a key with copies. Its last row is marked when it is known what comes after it.
+type followed struct {
+	rank  int64
+	bears uint64 // bit i: the row begins to be remembered under TTL i, counted from the first
+	gap   uint8  // number of TTLs that are not longer than the gap before it
+}
+
+// A mark is a row's rank, the TTLs under which it begins to be remembered, and the gaps before and after it.
+const markWords = 3
+
+// blockBits is the number of rows in a block of marks, as a power of 2.
+const blockBits = 20
+
+func newForecasting(d *disk, arrivals *spool, o Options) *forecasting {
+	f := &forecasting{disk: d, arrivals: arrivals}
+	for _, ttl := range append(slices.Clone(spans), o.TTLs...) {
+		if ttl > 0 && !slices.Contains(f.ttls, ttl) {
+			f.ttls = append(f.ttls, ttl)
+		}
+	}
+	slices.Sort(f.ttls)
+	f.leaked, f.refreshed = make([]int, len(f.ttls)), make([]int, len(f.ttls)+1)
+	return f
+}
+
+// begin starts a part of the keys, end ends it.
+func (f *forecasting) begin() { f.keys, f.from = f.keys[:0], f.from[:0] }
+
+func (f *forecasting) end() {
+	for i := range f.keys {
+		f.mark(&f.keys[i], len(f.ttls))
+	}
+}
+
+// first takes in the first row of a key that has copies, and numbers the key from 1.
+func (f *forecasting) first(rank int64, at nanos) int32 {
+	f.keys = append(f.keys, followed{rank, ^uint64(0), uint8(len(f.ttls))})
+	ms := millis(at)
+	for range f.ttls {
+		f.from = append(f.from, ms)
+	}
+	return int32(len(f.keys))
+}
+
+// copy takes in another row of a key.
+func (f *forecasting) copy(key int32, rank int64, last, at nanos) {
+	k, from := &f.keys[key-1], f.from[int(key-1)*len(f.ttls):]
+	ms := millis(at)
+	gap := 0
+	for gap < len(f.ttls) && int64(f.ttls[gap]) <= ms-millis(last) {
+		gap++
+	}
+	f.refreshed[gap]++
+	f.mark(k, gap)
+	*k = followed{rank, 0, uint8(gap)}
+	for i, ttl := range f.ttls {
+		if ms >= from[i]+int64(ttl) {
+			from[i] = ms
+			k.bears |= 1 << i
+			f.leaked[i]++
+		}
+	}
+}
+
+func (f *forecasting) mark(k *followed, gapAfter int) {
+	block := int(k.rank >> blockBits)
+	for len(f.blocks) <= block {
+		f.blocks = append(f.blocks, f.disk.newSpool())
+	}
+	f.blocks[block].add(k.rank, int64(k.bears), int64(k.gap)<<8|int64(gapAfter))
+}
+
+// order brings the marks in order of rank.
+func (f *forecasting) order() error {
+	f.marks = f.disk.newSpool()
+	var marks [][markWords]int64
+	place := make([]uint32, 1<<blockBits) // of the mark of a row in marks from 1, 0 for none
+	for _, block := range f.blocks {
+		marks = marks[:0]
+		clear(place)
+		err := block.records(markWords, func(mark []int64) error {
+			marks = append(marks, [markWords]int64(mark))
+			place[mark[0]&(1<<blockBits-1)] = uint32(len(marks))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, n := range place {
+			if n > 0 {
+				f.marks.add(marks[n-1][:]...)
+			}
+		}
+		block.drop()
+	}
+	return nil
+}
+
+// timeline reads all rows in order of arrival.
+type timeline struct {
+	arrivals, marks *cursor
+	rest            []int64
+	mark            [markWords]int64 // the next one
+	rank            int64            // of the row after this one
+	at              int64
+	marked          bool // whether the mark is this row's; without one it is remembered under all TTLs
+	err             error
+}
+
+// newTimeline returns a timeline that stands before its first row.
+func (f *forecasting) newTimeline() *timeline {
+	return &timeline{arrivals: f.arrivals.read(), marks: f.marks.read(), mark: [markWords]int64{-1}}
+}
+
+// step goes on to the next row, and reports whether there is one.
+func (t *timeline) step() bool {
+	if len(t.rest) > 0 && t.rank < t.mark[0] {
+		t.at, t.rest, t.marked = t.rest[0], t.rest[1:], false
+		t.rank++
+		return true
+	}
+	return t.stepMarked()
+}
+
+// stepMarked is step where there is more to do.
+func (t *timeline) stepMarked() bool {
+	if len(t.rest) == 0 {
+		if t.rest, t.err = t.arrivals.chunk(); t.err != nil || t.rest == nil {
+			return false
+		}
+	}
+	if t.mark[0] < t.rank {
+		if rest := t.marks.rest; len(rest) >= markWords { // without a call
+			t.mark[0], t.mark[1], t.mark[2] = rest[0], rest[1], rest[2]
+			t.marks.rest = rest[markWords:]
+		} else if ok, err := t.marks.next(t.mark[:]); err != nil {
+			t.err = err
+			return false
+		} else if !ok {
+			t.mark[0] = math.MaxInt64
+		}
+	}
+	t.at, t.rest, t.marked = t.rest[0], t.rest[1:], t.mark[0] == t.rank
+	t.rank++
+	return true
+}
+
+// begins reports whether the row begins to be remembered under a TTL, counted from the first row and from the last.
+func (t *timeline) begins(ttl int) (create, refresh bool) {
+	return t.mark[1]>>ttl&1 == 1, int(t.mark[2]>>8) > ttl
+}
+
+// ends reports whether nothing is remembered from the row on when the TTL is over.
+func (t *timeline) ends(ttl int) (create, refresh bool) {
+	return t.mark[1]>>ttl&1 == 1, int(t.mark[2]&0xff) > ttl
+}
+
+// remembering counts the keys that are remembered under one TTL, counted from the first row and from the last.
+type remembering struct {
+	ttl                int
+	span               int64
+	tail               *timeline // the first row that is not over yet
+	created, refreshed int
+	out                *Forecast // the most
+}
+
+// peaks finds the most that is remembered at once. A row is forgotten before those that come when its TTL is over.
+func peaks(ctx context.Context, head *timeline, all []*remembering) error {
+	for _, r := range all {
+		r.tail.step()
+	}
+	for head.step() {
+		if head.rank&0xffff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for _, r := range all {
+			for r.tail.at+r.span <= head.at { // the head itself is not over yet
+				c, f := true, true
+				if r.tail.marked {
+					c, f = r.tail.ends(r.ttl)
+				}
+				if c {
+					r.created--
+				}
+				if f {
+					r.refreshed--
+				}
+				if !r.tail.step() {
+					return r.tail.err
+				}
+			}
+			c, f := true, true
+			if head.marked {
+				c, f = head.begins(r.ttl)
+			}
+			if c {
+				if r.created++; r.created > r.out.Create.Keys {
+					r.out.Create.Keys = r.created
+				}
+			}
+			if f {
+				if r.refreshed++; r.refreshed > r.out.Refresh.Keys {
+					r.out.Refresh.Keys = r.refreshed
+				}
+			}
+		}
+	}
+	return head.err
+}
+
 // forecasts tries the usual TTLs up to the first under which nothing leaks, those that were asked for, and none.
-func forecasts(t *trace, ids []uint32, key KeyReport, trace Span, o Options) []Forecast {
-	arrivals := make([]int64, len(t.arrivals))
-	for row, at := range t.arrivals {
-		arrivals[row] = millis(at)
+func (f *forecasting) forecasts(ctx context.Context, key *KeyReport, trace Span, o Options) ([]Forecast, error) {
+	if err := f.order(); err != nil {
+		return nil, err
 	}
 	var all []Forecast
-	try := func(ttl stream.Time) (leaks bool) {
-		f := Forecast{TTL: ttl, AtLeast: trace > 0 && (ttl == 0 || Span(ttl)*millisecond >= (trace+1)/2)}
-		f.Create = outcome(arrivals, ids, key.Distinct, ttl, false)
-		f.Refresh = outcome(arrivals, ids, key.Distinct, ttl, true)
-		for _, x := range []*Outcome{&f.Create, &f.Refresh} {
+	var tried []int
+	leaks := true // under the usual TTLs so far
+	for i, ttl := range f.ttls {
+		c := Forecast{TTL: ttl, AtLeast: trace > 0 && Span(ttl)*millisecond >= (trace+1)/2}
+		c.Create.Leaked = f.leaked[i]
+		for _, n := range f.refreshed[i+1:] {
+			c.Refresh.Leaked += n
+		}
+		usual := slices.Contains(spans, ttl) && leaks
+		if usual || slices.Contains(o.TTLs, ttl) {
+			all, tried = append(all, c), append(tried, i)
+		}
+		if usual {
+			leaks = c.Create.Leaked+c.Refresh.Leaked > 0
+		}
+	}
+	f.disk.settle()
+	groups := make([][]*remembering, min(runtime.GOMAXPROCS(0), len(tried)))
+	for n, ttl := range tried {
+		r := &remembering{ttl: ttl, span: int64(f.ttls[ttl]), tail: f.newTimeline(), out: &all[n]}
+		groups[n%len(groups)] = append(groups[n%len(groups)], r)
+	}
+	failed := make([]error, len(groups))
+	var running sync.WaitGroup
+	for n, group := range groups {
+		head := f.newTimeline()
+		running.Go(func() { failed[n] = peaks(ctx, head, group) })
+	}
+	running.Wait()
+	f.arrivals.busy = false
+	f.marks.drop()
+	none := Forecast{AtLeast: trace > 0}
+	none.Create.Keys, none.Refresh.Keys = key.Distinct, key.Distinct
+	if slices.Contains(o.TTLs, 0) {
+		all = slices.Insert(all, 0, none)
+	} else {
+		all = append(all, none)
+	}
+	for i := range all {
+		for _, x := range []*Outcome{&all[i].Create, &all[i].Refresh} {
 			if key.Copies > 0 {
 				x.LeakRate = float64(x.Leaked) / float64(key.Copies)
 			}
 			x.Bytes = int64(x.Keys) * o.BytesPerKey
 		}
-		all = append(all, f)
-		return f.Create.Leaked+f.Refresh.Leaked > 0
 	}
-	for _, ttl := range spans {
-		if !try(ttl) {
-			break
-		}
-	}
-	for _, ttl := range o.TTLs {
-		if !slices.ContainsFunc(all, func(f Forecast) bool { return f.TTL == ttl }) {
-			try(ttl)
-		}
-	}
-	slices.SortFunc(all, func(a, b Forecast) int { return int(a.TTL - b.TTL) })
-	if !slices.Contains(o.TTLs, 0) {
-		try(0)
-	}
-	return all
-}
-
-// outcome runs one TTL over the rows in order of arrival; 0 is none.
-func outcome(arrivals []int64, ids []uint32, distinct int, ttl stream.Time, refresh bool) Outcome {
-	if ttl == 0 {
-		return Outcome{Keys: distinct}
-	}
-	const forgotten, never = -1, -2
-	// By key: the row from which its TTL runs. Rows run out in the order in which they come.
-	counted := slices.Repeat([]int{never}, distinct)
-	var out Outcome
-	held, oldest := 0, 0
-	for row, at := range arrivals {
-		for ; arrivals[oldest]+int64(ttl) <= at; oldest++ {
-			if id := ids[oldest]; counted[id] == oldest {
-				counted[id] = forgotten
-				held--
-			}
-		}
-		switch last := counted[ids[row]]; {
-		case last < 0:
-			if last == forgotten {
-				out.Leaked++
-			}
-			held++
-			counted[ids[row]] = row
-		case refresh:
-			counted[ids[row]] = row
-		}
-		out.Keys = max(out.Keys, held)
-	}
-	return out
+	return all, errors.Join(failed...)
 }

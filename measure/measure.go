@@ -4,11 +4,16 @@
 //
 // Everything is exact: percentiles are values that occur, at rank ceil(p x n). A trace is finite, so what lies beyond
 // its end cannot be known; spans of half the trace and more are marked as lower bounds.
+//
+// A trace may be larger than memory. Keys are told apart by 128 bits of a hash; rows are brought in order of arrival in
+// a window, or by a merge of sorted runs on disk; what is measured of the keys goes through 256 parts by their hash,
+// one after the other; and ranks of many numbers are found by counting them. What is kept in memory is spilled to a
+// temporary file when it is too much.
 package measure
 
 import (
-	"slices"
-	"time"
+	"context"
+	"fmt"
 
 	"deduplab/stream"
 )
@@ -31,6 +36,9 @@ type Options struct {
 	TTLs        []stream.Time // more TTLs to predict
 	Delays      []stream.Time // more watermark delays to predict
 	BytesPerKey int64         // of state; 0 is the 100 that the articles budget with RocksDB
+	// Memory is how many bytes of rows and numbers are kept in memory, beside what a table of keys and the reading take;
+	// 0 is 512 MB. The report does not depend on it.
+	Memory int64
 }
 
 // Report is all that is measured. Its JSON keeps its keys; spans are in milliseconds, with up to six decimals.
@@ -92,49 +100,46 @@ type Ties struct {
 	Resolution  Span `json:"resolution_ms"` // of event times: the largest round unit that divides them all
 }
 
-// Report measures what was read. The reader must not be used afterwards.
-func (r *Reader) Report(o Options) (*Report, error) {
-	listed, err := r.finish()
+// Report measures the files, keeping at most Options.Memory in memory and the rest in temporary files. See Close.
+func (r *Reader) Report(o Options) (*Report, error) { return r.ReportContext(context.Background(), o) }
+
+// ReportContext is Report that ends early, with the context's error, when that is done.
+func (r *Reader) ReportContext(ctx context.Context, o Options) (*Report, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	if err := r.temporary(); err != nil {
+		return nil, err
+	}
+	p, err := r.read(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if o.BytesPerKey == 0 {
-		o.BytesPerKey = 100
-	}
-	arrived := listed.byArrival()
-	first, last := arrived.arrivals[0], arrived.arrivals[len(arrived.arrivals)-1]
+	skipped, faults := p.rows.Skipped()
 	report := &Report{
-		Schema: "deduplab/measure/1", Files: r.files, Columns: r.columns, Rows: len(arrived.arrivals), Skipped: r.skipped,
-		From: formatMoment(first), To: formatMoment(last), Span: Span(last - first),
+		Schema: "deduplab/measure/1", Columns: r.columns, Rows: int(p.n), Skipped: int(skipped), Faults: faults,
+		From: formatMoment(p.first), To: formatMoment(p.last), Span: Span(p.last - p.first),
 	}
-	for _, fault := range r.faults[:min(len(r.faults), maxFaults)] {
-		report.Faults = append(report.Faults, fault.Error())
+	for _, file := range r.files {
+		report.Files = append(report.Files, file.Name)
 	}
-	ordered, by := arrived, "arrival"
-	if r.columns.Arrival == "" {
-		ordered, by = listed, "file"
+	if p.known {
+		report.NullEventTimes = report.Rows - p.withEvent
 	}
-	known := r.columns.EventTime != ""
-	if known {
-		for _, null := range arrived.nullEvents {
-			if null {
-				report.NullEventTimes++
-			}
-		}
+	if report.Disorder, err = p.disorder(report.Span); err != nil {
+		return nil, err
 	}
-	lag := lateness(ordered, known)
-	report.Disorder = lag.disorder(by, report.Span)
-	report.Partitions = idleness(arrived)
+	if report.Partitions, err = p.idleness(report.Span); err != nil {
+		return nil, err
+	}
 	report.IdleTimeout = adviseIdle(report)
-	report.Ties = ties(arrived, known)
-	for k, names := range r.keys {
-		key := measureKey(arrived, k, names.names, report.Span, o)
-		key.Key = r.columns.Keys[k]
-		if r.columns.Origin != "" {
-			key.ByOrigin = byOrigin(arrived, k, r.origins.names, report.Span)
-		}
-		if known {
-			key.Losses = losses(lag, ordered.ids[k], key.Distinct, o.Delays)
+	if report.Ties, err = p.ties(); err != nil {
+		return nil, err
+	}
+	for k := range r.columns.Keys {
+		key, err := p.measureKey(k, report.Span, o)
+		if err != nil {
+			return nil, err
 		}
 		key.Plan = newPlan(report, &key)
 		key.Advice = advise(report, &key)
@@ -143,119 +148,19 @@ func (r *Reader) Report(o Options) (*Report, error) {
 	return report, nil
 }
 
-func formatMoment(n nanos) string { return time.Unix(0, n).UTC().Format(time.RFC3339Nano) }
-
-// groups are the rows of each id, in the order of the trace: rows[starts[id]:starts[id+1]].
-type groups struct{ starts, rows []uint32 }
-
-func newGroups(ids []uint32, distinct int) groups {
-	g := groups{make([]uint32, distinct+1), make([]uint32, len(ids))}
-	for _, id := range ids {
-		g.starts[id+1]++
+// complete fills in the defaults.
+func (o *Options) complete() error {
+	if o.BytesPerKey == 0 {
+		o.BytesPerKey = 100
 	}
-	for id := range distinct {
-		g.starts[id+1] += g.starts[id]
+	if o.Memory == 0 {
+		o.Memory = 512 << 20
 	}
-	next := slices.Clone(g.starts)
-	for row, id := range ids {
-		g.rows[next[id]] = uint32(row)
-		next[id]++
+	if n := maxTTLs - len(spans); len(o.TTLs) > n {
+		return fmt.Errorf("--ttl: %d TTLs; there can be %d beside the usual ones", len(o.TTLs), n)
 	}
-	return g
-}
-
-func (g groups) of(id int) []uint32 { return g.rows[g.starts[id]:g.starts[id+1]] }
-
-func measureKey(t *trace, k int, names []string, span Span, o Options) KeyReport {
-	g := newGroups(t.ids[k], len(names))
-	key := KeyReport{Distinct: len(names), Copies: len(t.arrivals) - len(names)}
-	fromFirst, fromPrevious := make([]nanos, 0, key.Copies), make([]nanos, 0, key.Copies)
-	var events []nanos
-	for id, name := range names {
-		rows := g.of(id)
-		if hasNull(name) {
-			key.NullKeys += len(rows)
-		}
-		events = events[:0]
-		for i, row := range rows {
-			if i > 0 {
-				fromFirst = append(fromFirst, t.arrivals[row]-t.arrivals[rows[0]])
-				fromPrevious = append(fromPrevious, t.arrivals[row]-t.arrivals[rows[i-1]])
-			}
-			if !t.nullEvents[row] {
-				events = append(events, t.events[row])
-			}
-		}
-		slices.Sort(events)
-		key.SameEvent += len(events) - len(slices.Compact(events))
+	if len(o.Delays) > 200 {
+		return fmt.Errorf("--watermark-delay: %d delays; there can be 200", len(o.Delays))
 	}
-	key.FromFirst, key.FromPrevious = newDelays(fromFirst, span), newDelays(fromPrevious, span)
-	key.PerID = perID(g, names)
-	key.calibrate(t, g, span)
-	key.Forecasts = forecasts(t, t.ids[k], key, span, o)
-	return key
-}
-
-// byOrigin tells the copies apart by the origin of the copy, the most copies first.
-func byOrigin(t *trace, k int, origins []string, span Span) []Origin {
-	all := make([]Origin, len(origins))
-	delays := make([][]nanos, len(origins))
-	firsts := map[uint32]nanos{}
-	for row, id := range t.ids[k] {
-		o := t.origins[row]
-		all[o].Rows++
-		if first, ok := firsts[id]; ok {
-			delays[o] = append(delays[o], t.arrivals[row]-first)
-		} else {
-			firsts[id] = t.arrivals[row]
-		}
-	}
-	for o := range all {
-		all[o].Name = origins[o]
-		if all[o].Name == "" {
-			all[o].Name = "null"
-		}
-		all[o].Copies = len(delays[o])
-		all[o].Delays = newDelays(delays[o], span)
-	}
-	slices.SortStableFunc(all, func(a, b Origin) int { return b.Copies - a.Copies })
-	return all
-}
-
-// resolutions are the units that a clock may count in.
-var resolutions = []nanos{86400e9, 3600e9, 60e9, 1e9, 1e6, 1e3, 1}
-
-func ties(t *trace, known bool) Ties {
-	ties := Ties{SameArrival: repeats(t.arrivals)}
-	if !known {
-		return ties
-	}
-	var events []nanos
-	unit := 0
-	for row, at := range t.events {
-		if t.nullEvents[row] {
-			continue
-		}
-		events = append(events, at)
-		for at%resolutions[unit] != 0 {
-			unit++
-		}
-	}
-	slices.Sort(events)
-	ties.SameEvent = repeats(events)
-	if len(events) > 0 {
-		ties.Resolution = Span(resolutions[unit])
-	}
-	return ties
-}
-
-// repeats counts the values that equal the one before, of values in order.
-func repeats(sorted []nanos) int {
-	n := 0
-	for i := 1; i < len(sorted); i++ {
-		if sorted[i] == sorted[i-1] {
-			n++
-		}
-	}
-	return n
+	return nil
 }

@@ -118,7 +118,7 @@ func TestParquetFaults(t *testing.T) {
 		{measure.Columns{Keys: key("nr"), Arrival: "at"}, data,
 			`f: --key: there is no column "nr" (there are: id, meta.ts, at, p, price, tags)`},
 		{measure.Columns{Keys: key("meta"), Arrival: "at"}, data, `f: --key: there is no column "meta"`},
-		{measure.Columns{Keys: key("tags"), Arrival: "at"}, data, `f: --key: column "tags" is a list`},
+		{measure.Columns{Keys: key("tags"), Arrival: "at"}, data, `f: column "tags" is a list`},
 		{measure.Columns{Keys: key("p"), Arrival: "id"}, data, `f:1:id: a row needs an arrival`},
 		{measure.Columns{Keys: key("p"), Arrival: "at"}, data[:len(data)/2], `f: `},
 	} {
@@ -126,7 +126,11 @@ func TestParquetFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Read("f", bytes.NewReader(c.data)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		defer r.Close()
+		if err := r.Read("f", bytes.NewReader(c.data)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Report(measure.Options{}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}

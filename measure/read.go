@@ -1,49 +1,39 @@
 package measure
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
-	"encoding/csv"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/cespare/xxhash/v2"
+
+	"deduplab/trace"
 )
 
-// maxFaults bounds how many faults of a trace are listed.
-const maxFaults = 20
+// nanos is a moment since the Unix epoch, or a span, in nanoseconds.
+type nanos = int64
 
-// maxPartition is the largest number that a partition may have.
-const maxPartition = 1<<16 - 2
+// maxOrigins bounds the different values of the origin column.
+const maxOrigins = 1 << 16
 
-// Reader takes in the rows of a trace, file by file. It keeps of a row its times, its partition and small numbers for
-// its keys and origin: about 50 bytes, and the text of each key once.
+// Reader measures traces. It reads the files when the report is asked for: once, or again from the start if it turns
+// out on the way that a time counts in a smaller unit than it seemed or that rows need a whole sort; and again up to
+// the worst ids, whose texts it does not keep.
 type Reader struct {
 	columns Columns
 	skip    bool
-	roles   []role
-	keys    []*interner // by candidate key
-	origins *interner
-
-	events, arrivals   []moment
-	eventLen, arrivLen int // the most digits of a number of the column
-	partitions         []uint16
-	seen               []string // names of all columns, for messages
-	faults             []error
-	skipped            int
-	files              []string
-	found              []bool // by role
-	key                []byte
+	files   []trace.File
+	folder  string // for what does not fit into memory
+	disks   []*disk
 }
-
-// role is a column that is read, and what for.
-type role struct{ flag, column string } // "" is no column
 
 // NewReader prepares to read traces whose columns mean what is said.
 func NewReader(columns Columns, skipBadRows bool) (*Reader, error) {
@@ -54,412 +44,354 @@ func NewReader(columns Columns, skipBadRows bool) (*Reader, error) {
 		return nil, errors.New("a trace needs a key: name its column, or columns, with --key")
 	}
 	if columns.Unit == "" {
-		columns.Unit = autoUnit
+		columns.Unit = trace.Auto
 	}
-	if _, ok := unitNanos[columns.Unit]; !ok && columns.Unit != autoUnit {
-		return nil, fmt.Errorf("--unit: %q is none of auto, s, ms, us, ns", columns.Unit)
+	if _, err := trace.NewReader(trace.Spec{Unit: columns.Unit}); err != nil {
+		return nil, fmt.Errorf("--%w", err)
 	}
-	r := &Reader{columns: columns, skip: skipBadRows, origins: newInterner(), roles: []role{
-		{"--event-time", columns.EventTime}, {"--arrival", columns.Arrival}, {"--partition", columns.Partition},
-		{"--origin", columns.Origin},
-	}}
-	for _, key := range columns.Keys {
-		for _, name := range key {
-			r.roles = append(r.roles, role{"--key", name})
-		}
-		r.keys = append(r.keys, newInterner())
-	}
-	r.found = make([]bool, len(r.roles))
-	return r, nil
+	return &Reader{columns: columns, skip: skipBadRows}, nil
 }
 
-// The first roles; those of the keys follow.
-const (
-	eventRole = iota
-	arrivalRole
-	partitionRole
-	originRole
-	keyRole
-)
+// Add adds files to the trace. They are opened more than once.
+func (r *Reader) Add(files ...trace.File) { r.files = append(r.files, files...) }
 
-// Read takes in one file: Parquet, CSV with a header, or JSON lines, which begin with a brace; the latter two may be
-// compressed with gzip or zstd. An empty cell, a missing name and null are NULL. The error joins the faults found so far,
-// at most 20, each as name:line: or name:line:column:. With bad rows skipped only what makes a whole file unreadable is
-// an error.
+// Read adds what can be read once, by way of a temporary file.
 func (r *Reader) Read(name string, in io.Reader) error {
-	r.files = append(r.files, name)
-	buffered := bufio.NewReaderSize(in, 1<<16)
-	switch magic, _ := buffered.Peek(4); {
-	case bytes.Equal(magic, parquetMagic):
-		if err := r.readParquet(name, in, buffered); err != nil {
-			return err
-		}
-		if !r.skip && len(r.faults) > 0 {
-			return r.fault()
-		}
-		return nil
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		unzipped, err := gzip.NewReader(buffered)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		buffered = bufio.NewReaderSize(unzipped, 1<<16)
-	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		unzipped, err := zstd.NewReader(buffered)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		defer unzipped.Close()
-		buffered = bufio.NewReaderSize(unzipped, 1<<16)
+	if err := r.temporary(); err != nil {
+		return err
 	}
-	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
-		buffered.Discard(3)
+	path := filepath.Join(r.folder, strconv.Itoa(len(r.files)))
+	f, err := os.Create(path)
+	if err != nil {
+		return err
 	}
-	start, err := buffered.Peek(1)
-	switch {
-	case err == io.EOF:
-		return fmt.Errorf("%s: the file is empty", name)
-	case err != nil:
-		return fmt.Errorf("%s: %w", name, err)
-	case start[0] == '{':
-		err = r.readJSON(name, buffered)
-	default:
-		err = r.readCSV(name, buffered)
-	}
-	if err == nil && !r.skip && len(r.faults) > 0 {
-		err = r.fault()
+	_, err = io.Copy(f, in)
+	r.Add(trace.File{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(path) }})
+	return errors.Join(err, f.Close())
+}
+
+// temporary makes the folder for what does not fit into memory.
+func (r *Reader) temporary() (err error) {
+	if r.folder == "" {
+		r.folder, err = os.MkdirTemp("", "deduplab-measure-")
 	}
 	return err
 }
 
-// bad notes a faulty row, and reports whether it is no use to read on.
-func (r *Reader) bad(format string, args ...any) (stop bool) {
-	r.skipped++
-	if len(r.faults) <= maxFaults {
-		r.faults = append(r.faults, fmt.Errorf(format, args...))
+// Close removes the temporary files. The report's numbers stay; what is not among them, such as Delays.UpTo, cannot be
+// asked for any more.
+func (r *Reader) Close() error {
+	var errs []error
+	for _, d := range r.disks {
+		errs = append(errs, d.close())
 	}
-	return !r.skip && len(r.faults) > maxFaults
+	if r.folder != "" {
+		errs = append(errs, os.RemoveAll(r.folder))
+	}
+	r.disks, r.folder = nil, ""
+	return errors.Join(errs...)
 }
 
-func (r *Reader) fault() error {
-	if len(r.faults) > maxFaults {
-		return errors.Join(append(slices.Clone(r.faults[:maxFaults]), errors.New("and more"))...)
+// The first roles; those of the keys follow, and then the partition and the origin.
+const (
+	eventRole = iota
+	arrivalRole
+	keyRole
+)
+
+// roles lists the columns that are read. Partition and origin are -1 if there is no such column.
+func (r *Reader) roles() (roles []trace.Role, partition, origin int) {
+	c := r.columns
+	event := trace.Role{Name: "--event-time", Column: c.EventTime, Kind: trace.Time}
+	arrival := trace.Role{Name: "--arrival", Column: c.Arrival, Kind: trace.Arrival}
+	if c.Arrival == "" {
+		event.Kind = trace.Arrival
+		arrival = event
 	}
-	return errors.Join(r.faults...)
+	if c.EventTime == "" {
+		event = arrival
+	}
+	roles = []trace.Role{event, arrival}
+	for _, key := range c.Keys {
+		for _, name := range key {
+			roles = append(roles, trace.Role{Name: "--key", Column: name})
+		}
+	}
+	optional := func(name, column string, kind trace.Kind) int {
+		if column == "" {
+			return -1
+		}
+		roles = append(roles, trace.Role{Name: name, Column: column, Kind: kind})
+		return len(roles) - 1
+	}
+	partition = optional("--partition", c.Partition, trace.Partition)
+	origin = optional("--origin", c.Origin, trace.Text)
+	return roles, partition, origin
 }
 
-// missing says that a column is not there.
-func (r *Reader) missing(name string, role role, columns []string) error {
-	return fmt.Errorf("%s: %s: there is no column %q (there are: %s)", name, role.flag, role.column,
-		strings.Join(columns, ", "))
+// hash is a key, told from others by 128 bits.
+type hash struct{ hi, lo int64 }
+
+func hashOf(key []byte) hash {
+	hi := xxhash.Sum64(key)
+	return hash{int64(hi), int64(xxhash.Sum64(append(key, 1)))}
 }
 
-func (r *Reader) readCSV(name string, in io.Reader) error {
-	rows := csv.NewReader(in)
-	rows.FieldsPerRecord = -1
-	rows.ReuseRecord = true
-	record, err := rows.Read()
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	header := slices.Clone(record)
-	var faults []error
-	for i, column := range header {
-		if slices.Contains(header[:i], column) {
-			faults = append(faults, fmt.Errorf("%s:1: column %q stands twice", name, column))
-		}
-	}
-	at := make([]int, len(r.roles))
-	for i, role := range r.roles {
-		at[i] = slices.Index(header, role.column)
-		if role.column == "" {
-			at[i] = -1
-		} else if at[i] < 0 {
-			faults = append(faults, r.missing(name, role, header))
-		}
-		r.found[i] = true
-	}
-	if len(faults) > 0 {
-		return errors.Join(faults...)
-	}
-	cells := make([]string, len(r.roles))
-	for {
-		record, err := rows.Read()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err) // names the line, and the reader is lost from here on
-		}
-		line, _ := rows.FieldPos(0)
-		if len(record) != len(header) {
-			if r.bad("%s:%d: %d cells, but the header has %d", name, line, len(record), len(header)) {
-				return r.fault()
-			}
+// appendKey writes a key so that no two read the same: of each part its length, a colon and its text, or a tilde for
+// NULL.
+func appendKey(to []byte, parts []trace.Cell) []byte {
+	for _, part := range parts {
+		if part.Null {
+			to = append(to, '~')
 			continue
 		}
-		for i, c := range at {
-			if c >= 0 {
-				cells[i] = record[c]
-			}
-		}
-		if r.add(name, line, cells) {
-			return r.fault()
-		}
+		to = strconv.AppendInt(to, int64(len(part.Text)), 10)
+		to = append(append(to, ':'), part.Text...)
 	}
+	return to
 }
 
-func (r *Reader) readJSON(name string, in *bufio.Reader) error {
-	cells := make([]string, len(r.roles))
-	for line := 1; ; line++ {
-		text, err := in.ReadBytes('\n')
-		if err != nil && err != io.EOF {
-			return fmt.Errorf("%s:%d: %w", name, line, err)
+// A record is a row on its way: what it is sorted by, then the rest, then two words for each key.
+const (
+	recordArrival = iota
+	recordPartition
+	recordEvent // early for none
+	recordFlags
+	recordIndex // number of the row as listed
+	recordKeys
+)
+
+// The flags of a record are numbers of a few bits, 32 in all.
+const (
+	readerShift    = 0 // class of the lateness
+	partitionShift = 8 // the same under a watermark per partition
+	originShift    = 16
+)
+
+// maxRows bounds a trace, whose rows are numbered in 32 bits.
+const maxRows = 1<<32 - 1
+
+// settings are what a pass takes for granted. If it turns out to be wrong, the next pass knows better.
+type settings struct {
+	largest [2]int64 // number of an event time, of an arrival: tells the unit
+	whole   bool     // sort
+}
+
+// errUnit says that a time counts in a smaller unit than it seemed.
+var errUnit = errors.New("the unit of a time is another one")
+
+// head is how many rows are read before the units of times are taken for known.
+const headRows = 1 << 16
+
+// intake reads the files of a trace into records.
+type intake struct {
+	*Reader
+	ctx     context.Context
+	rows    *trace.Reader
+	begin   settings
+	units   [2]string // once they are known
+	waiting []waiting // rows whose times are not known yet
+	each    func(record []int64) error
+	record  []int64
+	key     []byte
+
+	partition, origin int
+	origins           map[string]int
+	names             []string // of the origins
+	nullKeys          []int    // rows, by key
+	index             int64
+}
+
+// waiting is a row whose times are not known yet.
+type waiting struct {
+	times  [2]trace.Moment
+	record []int64
+}
+
+func (r *Reader) newIntake(ctx context.Context, begin settings, each func([]int64) error) (*intake, error) {
+	in := &intake{Reader: r, ctx: ctx, begin: begin, each: each, origins: map[string]int{},
+		nullKeys: make([]int, len(r.columns.Keys)), record: make([]int64, recordKeys+2*len(r.columns.Keys))}
+	var roles []trace.Role
+	roles, in.partition, in.origin = r.roles()
+	var err error
+	in.rows, err = trace.NewReader(trace.Spec{Roles: roles, Unit: r.columns.Unit, SkipBadRows: r.skip})
+	return in, err
+}
+
+func (in *intake) run() error {
+	if err := in.rows.ReadAll(in.files, in.row); err != nil {
+		return err
+	}
+	return in.settleUnits()
+}
+
+// row makes a record of a row.
+func (in *intake) row(row *trace.Row) error {
+	if in.index&0xfff == 0 {
+		if err := in.ctx.Err(); err != nil {
+			return err
 		}
-		if len(bytes.TrimSpace(text)) > 0 {
-			stop := false
-			if fault := r.object(text, cells); fault != nil {
-				stop = r.bad("%s:%d: %w", name, line, fault)
-			} else {
-				stop = r.add(name, line, cells)
-			}
-			if stop {
-				return r.fault()
-			}
+	}
+	if in.index > maxRows {
+		return fmt.Errorf("more than %d rows", maxRows)
+	}
+	rec := in.record
+	rec[recordPartition], rec[recordFlags], rec[recordIndex] = 0, 0, in.index
+	in.index++
+	if in.partition >= 0 {
+		rec[recordPartition] = int64(row.Roles[in.partition].Number)
+	}
+	if in.origin >= 0 {
+		origin, err := in.originOf(row.Roles[in.origin].Text)
+		if err != nil {
+			return err
 		}
-		if err == io.EOF {
+		rec[recordFlags] = int64(origin) << originShift
+	}
+	at := keyRole
+	for k, names := range in.columns.Keys {
+		parts := row.Roles[at : at+len(names)]
+		at += len(names)
+		in.key = appendKey(in.key[:0], parts)
+		h := hashOf(in.key)
+		rec[recordKeys+2*k], rec[recordKeys+2*k+1] = h.hi, h.lo
+		if slices.ContainsFunc(parts, func(c trace.Cell) bool { return c.Null }) {
+			in.nullKeys[k]++
+		}
+	}
+	times := [2]trace.Moment{row.Roles[eventRole].Time, row.Roles[arrivalRole].Time}
+	if in.columns.EventTime == "" {
+		times[eventRole] = trace.Moment{}
+	}
+	if in.units[0] != "" {
+		return in.hand(times, rec)
+	}
+	in.waiting = append(in.waiting, waiting{times, slices.Clone(rec)})
+	if len(in.waiting) < headRows {
+		return nil
+	}
+	return in.settleUnits()
+}
+
+// unit tells the unit of a time by the largest number so far, or of an earlier pass.
+func (in *intake) unit(role int) string { return in.rows.UnitAbove(role, in.begin.largest[role]) }
+
+// settleUnits takes the units for known, and hands out the rows that wait for it.
+func (in *intake) settleUnits() error {
+	if in.units[0] != "" {
+		return nil
+	}
+	in.units = [2]string{in.unit(eventRole), in.unit(arrivalRole)}
+	for _, w := range in.waiting {
+		if err := in.hand(w.times, w.record); err != nil {
+			return err
+		}
+	}
+	in.waiting = nil
+	return nil
+}
+
+func (in *intake) hand(times [2]trace.Moment, rec []int64) error {
+	for role := range in.units {
+		if in.unit(role) != in.units[role] {
+			in.begin.largest = [2]int64{in.rows.Largest(eventRole), in.rows.Largest(arrivalRole)}
+			return errUnit
+		}
+	}
+	arrival, err := times[arrivalRole].Nanos(in.units[arrivalRole])
+	if err != nil {
+		name := "--arrival " + in.columns.Arrival
+		if in.columns.Arrival == "" {
+			name = "--event-time " + in.columns.EventTime
+		}
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	rec[recordArrival], rec[recordEvent] = arrival, early
+	if times[eventRole].Null() {
+		return in.each(rec)
+	}
+	if rec[recordEvent], err = times[eventRole].Nanos(in.units[eventRole]); err != nil {
+		return fmt.Errorf("--event-time %s: %w", in.columns.EventTime, err)
+	}
+	return in.each(rec)
+}
+
+func (in *intake) originOf(name []byte) (int, error) {
+	i, ok := in.origins[string(name)]
+	if !ok {
+		if i = len(in.names); i == maxOrigins {
+			return 0, fmt.Errorf("--origin: column %q has more than %d different values", in.columns.Origin, maxOrigins)
+		}
+		in.origins[string(name)] = i
+		in.names = append(in.names, string(name))
+	}
+	return i, nil
+}
+
+// texts reads the files again, as far as the keys go that are asked for, and tells how they are written.
+func (r *Reader) texts(ctx context.Context, wanted map[hash]string, names []string) error {
+	roles := make([]trace.Role, len(names))
+	for i, name := range names {
+		roles[i] = trace.Role{Name: "--key", Column: name}
+	}
+	rows, err := trace.NewReader(trace.Spec{Roles: roles, SkipBadRows: true})
+	if err != nil {
+		return err
+	}
+	missing := len(wanted)
+	var key []byte
+	n := 0
+	for _, file := range r.files {
+		if missing == 0 {
 			return nil
 		}
-	}
-}
-
-// object reads the cells of a row from a JSON object. A nested value is its text.
-func (r *Reader) object(text []byte, cells []string) error {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(text, &object); err != nil {
-		return fmt.Errorf("not a JSON object: %w", err)
-	}
-	for i, role := range r.roles {
-		value, ok := object[role.column]
-		r.found[i] = r.found[i] || ok || role.column == ""
-		cells[i] = ""
-		switch {
-		case !ok || role.column == "" || string(value) == "null":
-		case value[0] == '"':
-			if err := json.Unmarshal(value, &cells[i]); err != nil {
-				return fmt.Errorf("%s: %w", role.column, err)
+		in, err := file.Open()
+		if err != nil {
+			return err
+		}
+		err = rows.Read(file.Name, in, func(row *trace.Row) error {
+			if n++; n&0xfff == 0 && ctx.Err() != nil {
+				return ctx.Err()
 			}
-		default:
-			cells[i] = string(value)
+			key = appendKey(key[:0], row.Roles)
+			h := hashOf(key)
+			if text, ok := wanted[h]; !ok || text != "" {
+				return nil
+			}
+			wanted[h] = keyText(row.Roles)
+			if missing--; missing == 0 {
+				return trace.ErrStop
+			}
+			return nil
+		})
+		if err := errors.Join(err, in.Close()); err != nil {
+			return err
 		}
-	}
-	if len(r.seen) == 0 {
-		for column := range object {
-			r.seen = append(r.seen, column)
-		}
-		slices.Sort(r.seen)
 	}
 	return nil
 }
 
-// add takes in one row, its cells by role. It reports true if there are too many faults to go on.
-func (r *Reader) add(name string, line int, cells []string) (stop bool) {
-	fault := func(role int, err error) bool {
-		return r.bad("%s:%d:%s: %w", name, line, r.roles[role].column, err)
-	}
-	event, eventLen, err := parseMoment(cells[eventRole])
-	if err != nil {
-		return fault(eventRole, err)
-	}
-	arrival, arrivLen := event, eventLen
-	arrivedBy := eventRole
-	if r.columns.Arrival != "" {
-		arrivedBy = arrivalRole
-		if arrival, arrivLen, err = parseMoment(cells[arrivalRole]); err != nil {
-			return fault(arrivalRole, err)
+// keyText writes a key for people.
+func keyText(parts []trace.Cell) string {
+	texts := make([]string, len(parts))
+	for i, part := range parts {
+		texts[i] = string(part.Text)
+		if part.Null {
+			texts[i] = "null"
 		}
 	}
-	if arrival.kind == null {
-		return fault(arrivedBy, errors.New("a row needs an arrival"))
-	}
-	partition := uint64(0)
-	if r.columns.Partition != "" {
-		partition, err = strconv.ParseUint(cells[partitionRole], 10, 16)
-		if err != nil || partition > maxPartition {
-			return fault(partitionRole, fmt.Errorf("%q is not a partition, a whole number from 0 to %d",
-				cells[partitionRole], maxPartition))
-		}
-	}
-	r.events, r.arrivals = append(r.events, event), append(r.arrivals, arrival)
-	r.eventLen, r.arrivLen = max(r.eventLen, eventLen), max(r.arrivLen, arrivLen)
-	r.partitions = append(r.partitions, uint16(partition))
-	if r.columns.Origin != "" {
-		r.origins.add([]byte(cells[originRole]))
-	}
-	rest := cells[keyRole:]
-	for k, columns := range r.columns.Keys {
-		r.key = r.key[:0]
-		for i := range columns {
-			r.key = appendPart(r.key, rest[i])
-		}
-		r.keys[k].add(r.key)
-		rest = rest[len(columns):]
-	}
-	return false
+	return strings.Join(texts, " | ")
 }
 
-// interner numbers texts in order of appearance.
-type interner struct {
-	numbers map[string]uint32
-	names   []string
-	rows    []uint32 // by row
+func formatMoment(n nanos) string { return time.Unix(0, n).UTC().Format(time.RFC3339Nano) }
+
+// millis rounds to whole milliseconds, halves away from 0, as the lab's clock does.
+func millis(n nanos) int64 {
+	if n < 0 {
+		return -millis(-n)
+	}
+	return (n + 5e5) / 1e6
 }
 
-func newInterner() *interner { return &interner{numbers: map[string]uint32{}} }
-
-func (n *interner) add(text []byte) {
-	id, ok := n.numbers[string(text)]
-	if !ok {
-		id = uint32(len(n.names))
-		name := string(text)
-		n.numbers[name] = id
-		n.names = append(n.names, name)
-	}
-	n.rows = append(n.rows, id)
-}
-
-// appendPart adds one part of a key, so that no two keys read the same: its length, a colon and its text, or a tilde
-// for NULL.
-func appendPart(key []byte, part string) []byte {
-	if part == "" {
-		return append(key, '~')
-	}
-	key = strconv.AppendInt(key, int64(len(part)), 10)
-	return append(append(key, ':'), part...)
-}
-
-// keyParts undoes appendPart; NULL is written null.
-func keyParts(key string) []string {
-	var parts []string
-	for key != "" {
-		if key[0] == '~' {
-			parts, key = append(parts, "null"), key[1:]
-			continue
-		}
-		length, rest, _ := strings.Cut(key, ":")
-		n, _ := strconv.Atoi(length)
-		parts, key = append(parts, rest[:n]), rest[n:]
-	}
-	return parts
-}
-
-// hasNull reports whether a part of the key is NULL.
-func hasNull(key string) bool {
-	for key != "" {
-		if key[0] == '~' {
-			return true
-		}
-		length, rest, _ := strings.Cut(key, ":")
-		n, _ := strconv.Atoi(length)
-		key = rest[n:]
-	}
-	return false
-}
-
-// trace is the rows of all files, in one order.
-type trace struct {
-	events     []nanos
-	nullEvents []bool
-	arrivals   []nanos
-	partitions []uint16
-	origins    []uint32 // nil without an origin column
-	ids        [][]uint32
-}
-
-// finish turns what was read into a trace in the order of the files.
-func (r *Reader) finish() (*trace, error) {
-	if len(r.arrivals) == 0 {
-		if r.skipped > 0 {
-			return nil, fmt.Errorf("all %d rows are bad:\n%w", r.skipped, r.fault())
-		}
-		return nil, fmt.Errorf("%s: no rows", strings.Join(r.files, ", "))
-	}
-	for i, role := range r.roles {
-		if !r.found[i] {
-			return nil, r.missing(strings.Join(r.files, ", "), role, r.seen)
-		}
-	}
-	t := &trace{nullEvents: make([]bool, len(r.events)), partitions: r.partitions}
-	var err error
-	if t.events, err = r.convert(eventRole, r.events, r.eventLen); err != nil {
-		return nil, err
-	}
-	for i, m := range r.events {
-		t.nullEvents[i] = m.kind == null
-	}
-	t.arrivals = t.events
-	if r.columns.Arrival != "" {
-		if t.arrivals, err = r.convert(arrivalRole, r.arrivals, r.arrivLen); err != nil {
-			return nil, err
-		}
-	}
-	if r.columns.Origin != "" {
-		t.origins = r.origins.rows
-	}
-	for _, key := range r.keys {
-		t.ids = append(t.ids, key.rows)
-	}
-	r.events, r.arrivals = nil, nil
-	return t, nil
-}
-
-func (r *Reader) convert(role int, moments []moment, digits int) ([]nanos, error) {
-	unit := r.columns.Unit
-	if unit == autoUnit {
-		unit = guessUnit(digits)
-	}
-	all := make([]nanos, len(moments))
-	for i, m := range moments {
-		n, err := m.nanos(unit)
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", r.roles[role].flag, r.roles[role].column, err)
-		}
-		all[i] = n
-	}
-	return all, nil
-}
-
-// byArrival is the trace in order of arrival; rows of one instant stand by partition, else as they were.
-func (t *trace) byArrival() *trace {
-	order := make([]uint32, len(t.arrivals))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortStableFunc(order, func(a, b uint32) int {
-		switch {
-		case t.arrivals[a] != t.arrivals[b]:
-			if t.arrivals[a] < t.arrivals[b] {
-				return -1
-			}
-			return 1
-		}
-		return int(t.partitions[a]) - int(t.partitions[b])
-	})
-	sorted := &trace{events: pick(t.events, order), nullEvents: pick(t.nullEvents, order),
-		arrivals: pick(t.arrivals, order), partitions: pick(t.partitions, order)}
-	if t.origins != nil {
-		sorted.origins = pick(t.origins, order)
-	}
-	for _, ids := range t.ids {
-		sorted.ids = append(sorted.ids, pick(ids, order))
-	}
-	return sorted
-}
-
-func pick[T any](from []T, order []uint32) []T {
-	to := make([]T, len(order))
-	for i, j := range order {
-		to[i] = from[j]
-	}
-	return to
-}
+// early stands for a row that is not behind any other.
+const early = nanos(math.MinInt64)

@@ -41,14 +41,18 @@ func (r *Report) Scenario(w io.Writer, name string) error {
 	if t := transport(k.transport); t != "" {
 		line("  transport: %s  # from the event time of first rows to their arrival", t)
 	}
-	if rules := k.rules(); len(rules) > 0 {
+	rules, err := k.rules()
+	if err != nil {
+		return err
+	}
+	if len(rules) > 0 {
 		line("  duplicates:")
 		for _, rule := range rules {
 			line("    - %s", rule)
 		}
 	}
 	r.job(line, k)
-	_, err := io.WriteString(w, b.String())
+	_, err = io.WriteString(w, b.String())
 	return err
 }
 
@@ -72,23 +76,30 @@ func transport(d Delays) string {
 func duration(ms Span) string { return stream.FormatDuration(stream.Time(ms)) }
 
 // rules spreads the copies over rules, each with the delays between two percentiles.
-func (k *KeyReport) rules() []string {
+func (k *KeyReport) rules() ([]string, error) {
 	var rules []string
 	restamp := ""
 	if k.SameEvent*2 < k.Copies {
 		restamp = ", restamp: true"
 	}
 	n := k.FromFirst.Count
-	for i := 1; i < len(cuts) && n > 0; i++ {
-		low, high := Rank(k.FromFirst.sorted, cuts[i-1]), Rank(k.FromFirst.sorted, cuts[i])
+	if n == 0 {
+		return nil, nil
+	}
+	at, err := k.FromFirst.percentiles(cuts...)
+	if err != nil {
+		return nil, err
+	}
+	for i := 1; i < len(cuts); i++ {
+		low, high := at[i-1], at[i]
 		share := float64(cuts[i]-cuts[i-1]) / 10000 * float64(n) / float64(k.Distinct)
 		for ; share > 0 && len(rules) < maxRules; share-- { // a rule copies an original once at most
 			percent := strconv.FormatFloat(min(share, 1)*100, 'f', 6, 64)
 			rules = append(rules, fmt.Sprintf("{origin: copy, rate: %s%%, delay: {uniform: [%s, %s]}%s}", percent,
-				duration(Span(low)/millisecond), duration(Span(high)/millisecond), restamp))
+				duration(low/millisecond), duration(high/millisecond), restamp))
 		}
 	}
-	return rules
+	return rules, nil
 }
 
 // job writes the recommended settings and a few strategies to compare with them.
@@ -110,19 +121,4 @@ func (r *Report) job(line func(string, ...any), k *KeyReport) {
 	line("  - select-distinct-key: {ttl: %s}  # copies extend the TTL", setting(RefreshAdvice, "1h"))
 	line("  - rowtime-asc: {ttl: %s}", setting(TTLAdvice, "1h"))
 	line("\nrequire:\n  residual: <= 0.1%%\n  lost: <= 0\n  append_only: true")
-}
-
-// calibrate measures what only a scenario needs: when keys come first, and how long after their event time.
-func (k *KeyReport) calibrate(t *trace, g groups, trace Span) {
-	var lags []nanos
-	last := t.arrivals[0]
-	for id := range k.Distinct {
-		row := g.of(id)[0]
-		last = max(last, t.arrivals[row])
-		if !t.nullEvents[row] {
-			lags = append(lags, max(0, t.arrivals[row]-t.events[row]))
-		}
-	}
-	k.firsts = Span(last - t.arrivals[0])
-	k.transport = newDelays(lags, trace)
 }

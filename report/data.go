@@ -146,6 +146,21 @@ func causesData(caption, unit string, some []*results.Strategy, of func(*results
 	return []grid{g}
 }
 
+func stagesData(all []*results.Strategy, parts []part) []grid {
+	g := perStrategy("", 1)
+	for _, p := range parts {
+		g.Head = append(g.Head, p.name+" (rows)")
+	}
+	for i, s := range all {
+		row := []string{s.ID}
+		for _, p := range parts {
+			row = append(row, count(p.values[i]))
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	return []grid{g}
+}
+
 // arrivalData says of the rows drawn how far they are behind, by partition and origin, and of the watermark.
 func arrivalData(w results.Workload) []grid {
 	type group struct {

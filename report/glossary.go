@@ -34,6 +34,8 @@ var glossary = []entry{
 		[]string{"leaked"}},
 	{"leaked", "A copy in the result beside its original. Causes tell why.",
 		[]string{"fates.leaked", "leaks_by_cause"}},
+	{"write duplicates", "Rows of the result that a micro-batch has written twice, because it failed after the write and was " +
+		"run again: the same row, not a copy of the stream.", []string{"write_duplicates"}},
 	{"leak rate", "Leaked rows among the copies that came in.", []string{"leak_rate"}},
 	{"leaked within TTL", "Leaked copies whose key had been seen within the TTL: a TTL that copies extend would have " +
 		"caught them.", []string{"leaked_within_ttl"}},
@@ -57,6 +59,7 @@ var glossary = []entry{
 		[]string{"version"}},
 	{"wrong version", "An event whose final row is not the version that is required, or else promised by the strategy.",
 		[]string{"wrong_version"}},
+	{"story", "What became of the rows of one event in one strategy, step by step.", nil},
 	{"slowest", "The event that waited longest from its first arrival to its first emission.", nil},
 	{"synthesized", "An emitted row that never existed: an aggregate takes the minimum of each column by itself, and " +
 		"they came from different rows.", []string{"synthesized"}},
@@ -64,6 +67,20 @@ var glossary = []entry{
 		"if its event never got through, else a late copy.", nil},
 	{"engine's late counter", "Flink's numLateRecordsDropped: it adds harmless late copies to lost late firsts.",
 		[]string{"late_dropped"}},
+
+	{"micro-batch", "What a query of Spark handles at once: the rows that have come by a trigger, or none where the " +
+		"watermark alone has work to do. One that failed is run again.",
+		[]string{"spark.batches", "spark.no_data_batches", "spark.reruns", "spark.fell_behind"}},
+	{"numRowsTotal", "Keys in the state of Spark's stateful operators at the end of a batch; per hour over the second " +
+		"half of the run.", []string{"spark.numRowsTotal"}},
+	{"numRowsUpdated", "Entries that batches wrote to the state.", []string{"spark.numRowsUpdated"}},
+	{"numRowsRemoved", "Entries that batches removed from the state.", []string{"spark.numRowsRemoved"}},
+	{"numRowsDroppedByWatermark", "Rows that Spark's late filter dropped: late copies, which are harmless, and late " +
+		"firsts, which are lost.", []string{"spark.numRowsDroppedByWatermark"}},
+	{"numDroppedDuplicateRows", "Rows that Spark dropped because their key was in the state.",
+		[]string{"spark.numDroppedDuplicateRows"}},
+	{"standstill", "The longest time in which no batch moved the watermark, so that nothing left the state.",
+		[]string{"spark.standstill"}},
 
 	{"wait", "From the first arrival of any row of an event to its first emission.", []string{"latency_ms.wait"}},
 	{"settle", "From the first arrival of an event to the last change of its row.", []string{"latency_ms.settle"}},
@@ -133,6 +150,7 @@ var glossary = []entry{
 	{"stale_timer", "Leak: a timer set for an earlier row cleared the state too soon.", nil},
 	{"cache_eviction", "Leak: the entry was pushed out of a full cache.", nil},
 	{"lookback", "Leak: the copy came beyond the part of the table that is compared.", nil},
+	{"null_key", "Leak: a column of the key is NULL, and the join of the MERGE takes no two of them for equal.", nil},
 	{"same_batch", "Leak: both copies were in one batch, which is not compared with itself.", nil},
 	{"late (cause)", "Loss: the event came late, and none of its rows got through.", nil},
 	{"late_after_idle", "Loss: late because the watermark went on while the partition was marked idle.", nil},

@@ -34,18 +34,20 @@ var (
 )
 
 var functions = template.FuncMap{
+	"swimlane": newSwimlane, "storyLead": storyLead, "inc": func(n int) int { return n + 1 },
 	"count": count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
 	"percent": percent, "ratio": ratio, "join": strings.Join,
 	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm, "fateTerm": fateTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
 	"mark": mark, "spaced": spaced, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
+	"partial": func() string { return partial },
 }
 
 var pageParsed = parse(pageTemplate)
 
 // parse reads the template of a page, which may use the parts that all pages share.
 func parse(text string) *template.Template {
-	parts := template.Must(template.New("parts").Funcs(functions).Parse(partsTemplate))
+	parts := template.Must(template.New("parts").Funcs(functions).Parse(partsTemplate + storyTemplate))
 	return template.Must(parts.New("page").Parse(text))
 }
 
@@ -113,7 +115,7 @@ type page struct {
 	Engines  []string // of all strategies
 	Sections []section
 
-	Latency, State, Late, Changelog, Leaks, Arrival, TradeOff figure
+	Latency, State, Late, Changelog, Leaks, Tiers, Arrival, TradeOff figure
 
 	ResultsJSON template.JS
 }
@@ -144,7 +146,8 @@ func newPage(run *results.Run) (*page, error) {
 		Run: run, Order: order, Ran: all, Columns: columns, Engines: engines(order),
 		Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
 		Latency: latencyFigure(all), State: stateFigure(all), Late: lateFigure(all), Changelog: changelogFigure(all),
-		Leaks: causesFigure(all), Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all),
+		Leaks: causesFigure(all), Tiers: tiersFigure(all), Arrival: arrivalFigure(run.Workload),
+		TradeOff: tradeOffFigure(all),
 	}
 	p.Question = fmt.Sprintf("Which way of removing the duplicates of %s meets every requirement?", run.Scenario)
 	p.Answer, p.Met = answer(run, order)
@@ -158,7 +161,7 @@ func newPage(run *results.Run) (*page, error) {
 	}
 	var err error
 	if p.shell, err = newShell(run.Scenario+": deduplab report", glossary, p.Latency, p.State, p.Late, p.Changelog,
-		p.Leaks, p.Arrival, p.TradeOff); err != nil {
+		p.Leaks, p.Tiers, p.Arrival, p.TradeOff); err != nil {
 		return nil, err
 	}
 	p.ResultsJSON, err = scriptJSON(run)
@@ -211,8 +214,12 @@ func streamFacts(run *results.Run) []fact {
 	if !w.Labelled {
 		copies = "by key: the trace has no labels"
 	}
+	rows := "in " + plural(int64(w.Partitions), "partition")
+	if w.Skipped > 0 {
+		rows += fmt.Sprintf("; %s more left out, which could not be read", count(w.Skipped))
+	}
 	return []fact{
-		{"rows", count(w.Rows), fmt.Sprintf("in %s", plural(int64(w.Partitions), "partition")), ""},
+		{"rows", count(w.Rows), rows, ""},
 		{"events", count(w.Distinct), "distinct", "event"},
 		{"copies", count(w.Copies), copies, "copy"},
 		{"virtual time", millis(w.SpanMS), fmt.Sprintf("seed %d", run.Seed), ""},
@@ -245,7 +252,44 @@ func jobFacts(j results.Job) []fact {
 	if j.RetentionMS > 0 {
 		facts = append(facts, fact{"retention", millis(j.RetentionMS), "of the source, which a backlog lacks", ""})
 	}
+	if s := j.Spark; s != nil {
+		facts = append(facts, sparkFacts(s)...)
+	}
 	return facts
+}
+
+// sparkFacts are what the micro-batch queries ran in.
+func sparkFacts(s *results.SparkJob) []fact {
+	trigger, most, cost := "when all has arrived", "", "nothing"
+	if s.TriggerMS > 0 {
+		trigger = "every " + millis(s.TriggerMS)
+	} else if s.Trigger == "processing-time" {
+		trigger = "when the one before has ended"
+	}
+	if s.MaxRows > 0 {
+		most = "at most " + plural(int64(s.MaxRows), "row")
+	}
+	if s.BatchCostMS > 0 || s.CostRowsPerSecond > 0 {
+		cost = millis(s.BatchCostMS)
+		if s.CostRowsPerSecond > 0 {
+			cost += " and 1 s for " + plural(s.CostRowsPerSecond, "row")
+		}
+	}
+	noData, policy := "off", ""
+	if s.NoDataBatches {
+		noData = "on"
+	}
+	if s.Inputs > 1 {
+		policy = "watermark policy " + s.WatermarkPolicy
+	}
+	return []fact{
+		{"Spark", s.Version, "", ""},
+		{"micro-batch", trigger, most, "micro-batch"},
+		{"no-data batches", noData, "", ""},
+		{"inputs", count(int64(s.Inputs)), policy, ""},
+		{"a batch takes", cost, "", ""},
+		{"failures", count(int64(len(s.FailuresMS))), "", ""},
+	}
 }
 
 func newSection(s *results.Strategy) section {

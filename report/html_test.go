@@ -294,7 +294,7 @@ func TestWordsOfThePage(t *testing.T) {
 	if seen < 100 {
 		t.Errorf("looked at %d heads of columns", seen)
 	}
-	examples := regexp.MustCompile(`<tr><td>([^✓✕].*?)</td><td>(.*?)</td>`).FindAllStringSubmatch(html, -1)
+	examples := regexp.MustCompile(`<tr><td>([^✓✕].*?)</td><td>.*?</td><td>(.*?)</td>`).FindAllStringSubmatch(html, -1)
 	if len(examples) < len(results.LeakCauses)+len(results.LossCauses) {
 		t.Errorf("%d examples", len(examples))
 	}

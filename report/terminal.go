@@ -21,6 +21,9 @@ const (
 func Terminal(w io.Writer, run *results.Run) error {
 	var b strings.Builder
 	b.WriteString(headline(run) + "\n\n")
+	if run.Partial {
+		b.WriteString(wrap("", partial, lineWidth) + "\n")
+	}
 
 	order := run.Ranked()
 	notes := footnotes{numbers: map[string]int{}}
@@ -43,7 +46,10 @@ func Terminal(w io.Writer, run *results.Run) error {
 	case len(refused) < len(order):
 		b.WriteString(t.String())
 	}
+	b.WriteString(microBatches(order))
+	b.WriteString(tiers(order))
 	b.WriteString(refusals(refused))
+	b.WriteString(skipped(run.Workload))
 	if !run.Workload.Labelled && len(order) > 0 {
 		b.WriteString("\n" + wrap("", unlabelled, lineWidth))
 	}
@@ -58,9 +64,53 @@ func Terminal(w io.Writer, run *results.Run) error {
 	return err
 }
 
+// microBatches is a table of what the queries of Spark did; empty where there are none.
+func microBatches(order []*results.Strategy) string {
+	numbers := map[int]bool{}
+	for column := range 9 {
+		numbers[column+1] = true
+	}
+	t := table{right: numbers}
+	t.add("micro-batches", "run", "no data", "again", "numRowsTotal", "at the end", "per hour", "removed", "dropped late",
+		"dropped copies")
+	for _, s := range order {
+		if b := s.Spark; b != nil {
+			t.add(s.ID, count(b.Batches), count(b.NoDataBatches), count(b.Reruns), count(b.RowsTotal.Peak),
+				count(b.RowsTotal.End), count(b.RowsTotal.PerHour), count(b.RowsRemoved), count(b.DroppedByWatermark),
+				count(b.DroppedDuplicates))
+		}
+	}
+	if len(t.rows) == 1 {
+		return ""
+	}
+	return "\n" + t.String()
+}
+
 // unlabelled says what a trace without labels cannot show.
 const unlabelled = "This trace has no labels, so the key is the truth: events wrongly taken for duplicates " +
 	"(swallowed) are unknown, and lost is a lower bound."
+
+// skipped says how many rows of a trace were left out, and shows the first.
+func skipped(w results.Workload) string {
+	if w.Skipped == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s of the trace could not be read and left out:", plural(w.Skipped, "row"))
+	var b strings.Builder
+	b.WriteString("\n" + wrap("", text, lineWidth))
+	const shown = 3
+	for _, row := range w.BadRows[:min(shown, len(w.BadRows))] {
+		b.WriteString(wrap("  ", shorten(row, 2*lineWidth), lineWidth))
+	}
+	if w.Skipped > shown {
+		b.WriteString("  and more, see workload.bad_rows in results.json\n")
+	}
+	return b.String()
+}
+
+// partial says what the numbers of an interrupted run are worth.
+const partial = "This run was interrupted: its numbers are those of the rows that had come by then, and replays that had " +
+	"not ended are missing."
 
 // headline is the run in one line.
 func headline(run *results.Run) string {

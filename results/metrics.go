@@ -1,6 +1,7 @@
 package results
 
 import (
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 // that apply the first one counts.
 var LeakCauses = []string{
 	"no_dedup", "unretracted", "regenerated_id", "payload_differs", "restart", "window_boundary", "stale_timer", "cache_eviction",
-	"ttl", "horizon", "lookback", "same_batch", "unexplained",
+	"ttl", "horizon", "null_key", "same_batch", "lookback", "unexplained",
 }
 
 // LossCauses lists why an event is not in the result: the keys of losses_by_cause. Of several causes that apply the
@@ -31,12 +32,15 @@ func MetricNames() []string {
 	return names
 }
 
+// unknown stands for a number that is not known. A trend is the only number that may be below 0.
+const unknown = math.MinInt64
+
 // Metric returns the number at a path; ok is false when there is no such metric, or when its value is not known, as
 // fates.swallowed of a trace without labels.
 func (s *Strategy) Metric(path string) (value float64, ok bool) {
 	visit(reflect.ValueOf(*s), "", func(p string, v float64) {
 		if p == path {
-			value, ok = v, v >= 0
+			value, ok = v, v >= 0 || v > unknown && strings.HasSuffix(path, ".per_hour")
 		}
 	})
 	return value, ok
@@ -45,6 +49,10 @@ func (s *Strategy) Metric(path string) (value float64, ok bool) {
 // visit calls back for every number below v, named by the JSON names on the way to it. Lists are no metrics.
 func visit(v reflect.Value, path string, each func(path string, value float64)) {
 	switch {
+	case v.Kind() == reflect.Pointer && v.IsNil(): // what the engine does not have is not known
+		visit(reflect.Zero(v.Type().Elem()), path, func(path string, _ float64) { each(path, unknown) })
+	case v.Kind() == reflect.Pointer:
+		visit(v.Elem(), path, each)
 	case v.CanInt():
 		each(path, float64(v.Int()))
 	case v.CanFloat():
@@ -79,7 +87,8 @@ const (
 // UnitOf tells by its name what a metric is counted in.
 func UnitOf(metric string) Unit {
 	switch {
-	case strings.HasPrefix(metric, "latency_ms.") && !strings.HasSuffix(metric, ".n"):
+	case strings.HasPrefix(metric, "latency_ms.") && !strings.HasSuffix(metric, ".n"),
+		strings.HasPrefix(metric, "spark.standstill.") && strings.HasSuffix(metric, "ms"):
 		return Millis
 	case strings.Contains(metric, "bytes"):
 		return Bytes

@@ -15,6 +15,7 @@ func TestMetricNames(t *testing.T) {
 	for _, want := range []string{
 		"residual", "lost", "leaked", "leak_rate", "wrong_version", "fates.late_first", "latency_ms.wait.p99", "updates",
 		"latency_ms.commit.n", "state.keys_live_peak", "leaks_by_cause.ttl", "losses_by_cause.unexplained", "changes.delete",
+		"spark.numRowsTotal.peak", "spark.numRowsDroppedByWatermark",
 	} {
 		if !slices.Contains(names, want) {
 			t.Errorf("no metric %s", want)
@@ -37,6 +38,7 @@ func TestMetricIsAPathOfTheJSON(t *testing.T) {
 	s := results.Strategy{
 		Residual: 0.25, Lost: 7, LeaksByCause: map[string]int64{}, LossesByCause: map[string]int64{"late": 3},
 		Latency: results.Latency{Wait: results.Quantiles{P99: 5200}},
+		Spark:   &results.Spark{Batches: 3, RowsTotal: results.RowsTotal{Peak: 5, PerHour: -2}},
 	}
 	for _, cause := range results.LeakCauses {
 		s.LeaksByCause[cause] = 2
@@ -72,6 +74,9 @@ func TestMetricUnknown(t *testing.T) {
 	}
 	if _, ok := s.Metric("fates.swallowed"); ok {
 		t.Error("a number that is not known was given")
+	}
+	if _, ok := s.Metric("spark.numRowsTotal.per_hour"); ok {
+		t.Error("a number of another engine was given")
 	}
 	if v, ok := s.Metric("leaks_by_cause.ttl"); v != 0 || !ok {
 		t.Errorf("a cause without rows is %v, %v", v, ok)

@@ -4,6 +4,7 @@ package results
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 )
 
@@ -48,6 +49,26 @@ type Job struct {
 	MiniBatchMS          int64  `json:"mini_batch_ms"` // allow-latency, 0: off
 	MiniBatchSize        int    `json:"mini_batch_size"`
 	RetentionMS          int64  `json:"retention_ms,omitempty"` // how long the source keeps a row, 0: for ever
+	// Table is what a sink's table is kept in: memory, pebble or postgres.
+	Table   string `json:"table"`
+	Shuffle string `json:"shuffle"` // what is shuffled: whole-row or key-first
+	// Spark is what the queries of Spark ran in; nil where there were none.
+	Spark *SparkJob `json:"spark,omitempty"`
+}
+
+// SparkJob is what the micro-batch queries of a job ran in.
+type SparkJob struct {
+	Version           string  `json:"version"`
+	Trigger           string  `json:"trigger"`    // processing-time or available-now
+	TriggerMS         int64   `json:"trigger_ms"` // interval; 0: as soon as the batch before has ended
+	MaxRows           int     `json:"max_rows_per_trigger"`
+	NoDataBatches     bool    `json:"no_data_batches"`
+	WatermarkPolicy   string  `json:"watermark_policy"`
+	Inputs            int     `json:"inputs"`
+	BatchCostMS       int64   `json:"batch_cost_ms"`
+	CostRowsPerSecond int64   `json:"cost_rows_per_second"` // 0: rows cost nothing
+	FailuresMS        []int64 `json:"failures_ms,omitempty"`
+	RestartMS         int64   `json:"restart_ms,omitempty"`
 }
 
 // Requirement is one line of the scenario's require section, as it was resolved.
@@ -59,16 +80,20 @@ type Requirement struct {
 // Workload is what the stream turned out to be.
 type Workload struct {
 	// Spec is a fingerprint of the workload as the scenario describes it, without the seed: equal for equal ones.
-	Spec       string           `json:"spec"`
-	Rows       int64            `json:"rows"`
-	Distinct   int64            `json:"distinct"` // logical events
-	Copies     int64            `json:"copies"`   // rows - distinct
-	ByOrigin   map[string]int64 `json:"by_origin"`
-	Labelled   bool             `json:"labelled"`
-	Partitions int              `json:"partitions"`
-	StartMS    int64            `json:"start_ms"`    // epoch ms
-	SpanMS     int64            `json:"span_ms"`     // virtual time from the start to the last original
-	DisorderMS Quantiles        `json:"disorder_ms"` // event time behind the largest one seen so far in the partition
+	Spec     string           `json:"spec"`
+	Rows     int64            `json:"rows"`
+	Distinct int64            `json:"distinct"` // logical events
+	Copies   int64            `json:"copies"`   // rows - distinct
+	ByOrigin map[string]int64 `json:"by_origin"`
+	// Labelled says that the truth is known beyond the key. A trace without labels is not, and swallowed is unknown.
+	Labelled bool `json:"labelled"`
+	// Skipped counts the bad rows of a trace that were left out; the first 20 of them are told.
+	Skipped    int64     `json:"skipped"`
+	BadRows    []string  `json:"bad_rows"`
+	Partitions int       `json:"partitions"`
+	StartMS    int64     `json:"start_ms"`    // epoch ms
+	SpanMS     int64     `json:"span_ms"`     // virtual time from the start to the last original
+	DisorderMS Quantiles `json:"disorder_ms"` // event time behind the largest one seen so far in the partition
 	// HorizonMS is the delay of a copy after the first arrival of its event.
 	HorizonMS Quantiles `json:"horizon_ms"`
 	// Arrivals is a thinned-out scatter of event time against arrival, with the watermark's staircase.
@@ -117,6 +142,8 @@ type Strategy struct {
 	Declared Declared `json:"declared"`
 	// Refused is the planner's reason; such a strategy did not run and has no numbers.
 	Refused string `json:"refused,omitempty"`
+	// Failed is the error with which the query ended before its input did. Rows that came after it are pending.
+	Failed string `json:"failed,omitempty"`
 
 	RowsIn        int64            `json:"rows_in"`
 	Fates         Fates            `json:"fates"`
@@ -124,8 +151,12 @@ type Strategy struct {
 	Synthesized   int64            `json:"synthesized"`   // emitted rows that are none of the input's
 	LeaksByCause  map[string]int64 `json:"leaks_by_cause"`
 	LossesByCause map[string]int64 `json:"losses_by_cause"`
-	Lost          int64            `json:"lost"`   // late_first + swallowed
-	Leaked        int64            `json:"leaked"` // = fates.leaked
+	Lost          int64            `json:"lost"` // late_first + swallowed
+	// Leaked are the rows of the result beside another one of their event: fates.leaked, the data duplicates, and
+	// write_duplicates.
+	Leaked int64 `json:"leaked"`
+	// WriteDuplicates are rows of the result that a batch has written a second time, when it was run again.
+	WriteDuplicates int64 `json:"write_duplicates"`
 	// LeakedWithinTTL counts leaks though a row of the same key had come within the TTL: a TTL that copies extend would
 	// have caught them.
 	LeakedWithinTTL int64   `json:"leaked_within_ttl"`
@@ -138,17 +169,24 @@ type Strategy struct {
 	Updates         int64   `json:"updates"`
 	// AppendOnlyViol counts what an insert-only consumer cannot take: updates and undeclared changes. Every declaration
 	// has inserts, so that an undeclared change is an update too, and this is the number of updates.
-	AppendOnlyViol int64         `json:"append_only_violations"`
-	InsertOnly     InsertOnly    `json:"insert_only_consumer"`
-	Latency        Latency       `json:"latency_ms"`
-	State          State         `json:"state"`
-	Subtasks       []Subtask     `json:"subtasks"`
-	Determinism    []Determinism `json:"determinism"`
-	Verdicts       []Verdict     `json:"verdicts"`
-	Examples       []Example     `json:"examples"`
+	AppendOnlyViol int64      `json:"append_only_violations"`
+	InsertOnly     InsertOnly `json:"insert_only_consumer"`
+	Latency        Latency    `json:"latency_ms"`
+	State          State      `json:"state"`
+	// Spark is what the micro-batches of a query of Spark did; nil for other engines.
+	Spark    *Spark    `json:"spark,omitempty"`
+	Subtasks []Subtask `json:"subtasks"`
+	// Stages are those of a micro-batch query, and of tiers.
+	Stages      []Stage       `json:"stages"`
+	Determinism []Determinism `json:"determinism"`
+	Verdicts    []Verdict     `json:"verdicts"`
+	Examples    []Example     `json:"examples"`
+	// Stories are those of the example rows.
+	Stories []Story `json:"stories,omitempty"`
 	// Samples holds the values of the metrics that vary over Run.Seeds, by metric, in the order of the seeds.
 	Samples map[string][]float64 `json:"samples,omitempty"`
-	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the article.
+	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the
+	// article.
 	Findings []string `json:"findings"`
 }
 
@@ -169,11 +207,40 @@ type Fates struct {
 	Leaked     int64 `json:"leaked"`
 	LateCopy   int64 `json:"late_copy"`
 	LateFirst  int64 `json:"late_first"`
-	// Swallowed is -1 where it is unknown: a trace without labels.
+	// Swallowed is -1, and null in JSON, where it is unknown: in a trace without labels.
 	Swallowed int64 `json:"swallowed"`
 	Replaced  int64 `json:"replaced"`
 	Diverted  int64 `json:"diverted"`
 	Pending   int64 `json:"pending"`
+}
+
+// MarshalJSON writes an unknown number of swallowed rows as null.
+func (f Fates) MarshalJSON() ([]byte, error) {
+	type plain Fates
+	if f.Swallowed >= 0 {
+		return json.Marshal(plain(f))
+	}
+	return json.Marshal(struct {
+		plain
+		Swallowed *int64 `json:"swallowed"`
+	}{plain: plain(f)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (f *Fates) UnmarshalJSON(data []byte) error {
+	type plain Fates
+	read := struct {
+		*plain
+		Swallowed *int64 `json:"swallowed"`
+	}{plain: (*plain)(f)}
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	f.Swallowed = -1
+	if read.Swallowed != nil {
+		f.Swallowed = *read.Swallowed
+	}
+	return nil
 }
 
 // Changes counts what came out by kind.
@@ -222,6 +289,56 @@ type StateSample struct {
 	Keys     int64 `json:"keys"`
 }
 
+// Spark is what the micro-batches of a query did. Counters that Spark has are named as it names them, and sum up all
+// stateful operators and batches; a batch that was run again counts once.
+type Spark struct {
+	Batches       int64 `json:"batches"`         // those without data among them
+	NoDataBatches int64 `json:"no_data_batches"` // those that had no rows
+	Reruns        int64 `json:"reruns"`          // batches that failed and were run again
+	// FellBehind counts the batches that took longer than the trigger's interval.
+	FellBehind         int64      `json:"fell_behind"`
+	RowsTotal          RowsTotal  `json:"numRowsTotal"`
+	RowsUpdated        int64      `json:"numRowsUpdated"`
+	RowsRemoved        int64      `json:"numRowsRemoved"`
+	DroppedByWatermark int64      `json:"numRowsDroppedByWatermark"`
+	DroppedDuplicates  int64      `json:"numDroppedDuplicateRows"`
+	Standstill         Standstill `json:"standstill"`
+	// DroppedByInput is numRowsDroppedByWatermark by the input that the rows came from, where there are several.
+	DroppedByInput []int64 `json:"dropped_by_input,omitempty"`
+	// Operators are the stateful operators one by one, where there are several.
+	Operators []SparkOperator `json:"operators,omitempty"`
+}
+
+// RowsTotal is numRowsTotal, the keys in the state.
+type RowsTotal struct {
+	Peak int64 `json:"peak"`
+	End  int64 `json:"end"`
+	// PerHour is how much it rises in an hour, over the second half of the run; below 0 where it falls.
+	PerHour int64 `json:"per_hour"`
+}
+
+// Standstill is the longest time for which no batch moved the watermark, within the span of the run.
+type Standstill struct {
+	Millis    int64 `json:"ms"`
+	FromMS    int64 `json:"from_ms"`      // from the start
+	RowsTotal int64 `json:"numRowsTotal"` // at its end
+	// Input is the number of the input that held the watermark back while another one went on, counted from 1; 0 where
+	// none did.
+	Input int64 `json:"input"`
+}
+
+// SparkOperator is one stateful operator of several.
+type SparkOperator struct {
+	Name               string    `json:"name"`
+	RowsIn             int64     `json:"rows_in"`
+	RowsOut            int64     `json:"rows_out"`
+	RowsTotal          RowsTotal `json:"numRowsTotal"`
+	RowsUpdated        int64     `json:"numRowsUpdated"`
+	RowsRemoved        int64     `json:"numRowsRemoved"`
+	DroppedByWatermark int64     `json:"numRowsDroppedByWatermark"`
+	DroppedDuplicates  int64     `json:"numDroppedDuplicateRows"`
+}
+
 // Subtask shows skew between the parallel instances of the operator.
 type Subtask struct {
 	Rows         int64 `json:"rows"`
@@ -265,7 +382,11 @@ const (
 
 // Example is one row that shows a fate.
 type Example struct {
-	Fate      string            `json:"fate"`
+	Fate string `json:"fate"`
+	// EventNumber is the logical event that the row stands for: lab trace --event tells its story.
+	EventNumber uint64 `json:"event"`
+	// Story is the one of Strategy.Stories that the row is part of, from 1; 0: none was told.
+	Story     int               `json:"story,omitempty"`
 	Cause     string            `json:"cause,omitempty"`
 	Origin    string            `json:"origin"`
 	AtMS      int64             `json:"at_ms"` // when its fate was sealed, ms from the start
@@ -289,8 +410,8 @@ func (s *Strategy) Score() (met, of int) {
 	return met, of
 }
 
-// Ranked returns the strategies best first: those that ran before those refused, then by the fewest requirements missed,
-// the fewest rows lost and leaked, and the id.
+// Ranked returns the strategies best first: those that ran before those refused, then by the fewest requirements
+// missed, the fewest rows lost and leaked, and the id.
 func (r *Run) Ranked() []*Strategy {
 	order := make([]*Strategy, len(r.Strategies))
 	for i := range r.Strategies {

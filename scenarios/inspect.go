@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"deduplab/gen"
+	"deduplab/sim"
 	"deduplab/strategies"
 	"deduplab/stream"
 )
@@ -167,7 +168,10 @@ func (p *printer) duplicate(d gen.Duplicate, fields []gen.Field) {
 func (p *printer) trace(t *Trace) {
 	p.section("workload")
 	c := t.Spec.Columns
-	p.field(1, "trace", quoted(t.File))
+	p.field(1, "trace", names(t.Files))
+	if t.Spec.Start != 0 {
+		p.field(1, "start", t.Spec.Start)
+	}
 	p.open(1, "columns")
 	p.field(2, "key", names(c.Key))
 	p.field(2, "event_time", quoted(c.EventTime))
@@ -175,6 +179,17 @@ func (p *printer) trace(t *Trace) {
 	if c.Partition != "" {
 		p.field(2, "partition", quoted(c.Partition))
 	}
+	if c.Event != "" {
+		p.field(2, "event", quoted(c.Event))
+	}
+	if c.Origin != "" {
+		p.field(2, "origin", quoted(c.Origin))
+	}
+	onBadRow := "fail"
+	if t.Spec.SkipBadRows {
+		onBadRow = "skip"
+	}
+	p.orDefault(1, "on_bad_row", !t.Spec.SkipBadRows, onBadRow)
 	p.orDefault(1, "unit", t.Spec.Unit == "auto", t.Spec.Unit)
 	p.open(1, "partitions")
 	p.orDefault(2, "count", t.Spec.Partitions == 1, t.Spec.Partitions)
@@ -210,6 +225,36 @@ func (p *printer) job(j Job) {
 	if j.Retention > 0 {
 		p.field(1, "retention", dur(j.Retention))
 	}
+	p.orDefault(1, "table", j.Table == d.Table, quoted(j.Table))
+	p.spark(j.Spark, d.Spark)
+}
+
+func (p *printer) spark(s, d Spark) {
+	p.open(1, "spark")
+	p.orDefault(2, "trigger", s.Trigger.Every == d.Trigger.Every && !s.Trigger.AvailableNow, formatTrigger(s.Trigger))
+	p.orDefault(2, "max_rows_per_trigger", s.Trigger.MaxRows == 0, s.Trigger.MaxRows)
+	p.orDefault(2, "no_data_batches", s.NoDataBatches == d.NoDataBatches, s.NoDataBatches)
+	p.orDefault(2, "watermark_policy", s.Policy == d.Policy, PolicyName(s.Policy))
+	p.orDefault(2, "inputs", s.Inputs == d.Inputs, s.Inputs)
+	p.open(2, "cost")
+	p.orDefault(3, "batch", s.Cost.Batch == 0, dur(s.Cost.Batch))
+	p.orDefault(3, "rows_per_second", s.Cost.RowsPerSecond == 0, s.Cost.RowsPerSecond)
+	p.orDefault(2, "shuffle", s.Shuffle == d.Shuffle, s.Shuffle)
+	if len(s.Failures) > 0 {
+		failures := make([]string, len(s.Failures))
+		for i, at := range s.Failures {
+			failures[i] = dur(at)
+		}
+		p.field(2, "failures", names(failures))
+	}
+	p.orDefault(2, "restart", s.Restart == 0, dur(s.Restart))
+}
+
+func formatTrigger(t sim.Trigger) string {
+	if t.AvailableNow {
+		return AvailableNow
+	}
+	return dur(t.Every)
 }
 
 func (p *printer) entry(e Entry) {
@@ -217,7 +262,11 @@ func (p *printer) entry(e Entry) {
 	p.orDefault(3, "id", e.ID == e.Strategy.Name, quoted(e.ID))
 	defaults, _ := e.Strategy.Resolve(nil, stream.Schema{})
 	for _, param := range e.Strategy.Params {
-		p.orDefault(3, param.Name, e.Args.Text(param.Name) == defaults.Text(param.Name), quoted(e.Args.Text(param.Name)))
+		text := e.Args.Text(param.Name)
+		if param.Kind != strategies.Tiers { // JSON is YAML
+			text = quoted(text)
+		}
+		p.orDefault(3, param.Name, e.Args.Text(param.Name) == defaults.Text(param.Name), text)
 	}
 }
 

@@ -3,8 +3,11 @@ package scenarios
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
+	"deduplab/sim"
 	"deduplab/strategies"
 	"deduplab/stream"
 	"deduplab/yml"
@@ -21,6 +24,8 @@ func defaultJob() Job {
 		Sink:        strategies.Retract,
 		State:       "memory",
 		Skew:        10_000,
+		Table:       "pebble",
+		Spark:       Spark{Trigger: sim.Trigger{Every: 10_000}, NoDataBatches: true, Inputs: 1, Shuffle: WholeRow},
 	}
 }
 
@@ -56,10 +61,93 @@ func (l *loader) job(n *yml.Node) {
 				yml.Must("size", yml.Bare(l.Reader, &j.MiniBatch.Size, yml.Whole(1, math.MaxInt32))),
 			)
 		}),
+		yml.May("table", yml.Value(l.Reader, &j.Table, table)),
+		yml.May("spark", l.spark),
 		yml.May("catch_up_rate", yml.Value(l.Reader, &j.CatchUpRate, rate)),
 		yml.May("retention", yml.Value(l.Reader, &j.Retention, positive)),
 		yml.May("skew", yml.Bare(l.Reader, &j.Skew, yml.Whole(1, math.MaxInt32))),
 	)
+}
+
+// AvailableNow is the trigger that runs once over all that has arrived.
+const AvailableNow = "available-now"
+
+func (l *loader) spark(n *yml.Node) {
+	s := &l.scenario.Job.Spark
+	l.Object(n,
+		yml.May("trigger", yml.Value(l.Reader, &s.Trigger, trigger)),
+		yml.May("max_rows_per_trigger", yml.Bare(l.Reader, &s.Trigger.MaxRows, yml.Whole(0, math.MaxInt32))),
+		yml.May("no_data_batches", yml.Bare(l.Reader, &s.NoDataBatches, yml.Boolean)),
+		yml.May("watermark_policy", yml.Value(l.Reader, &s.Policy, policy)),
+		yml.May("inputs", yml.Bare(l.Reader, &s.Inputs, yml.Whole(1, 1024))),
+		yml.May("cost", func(n *yml.Node) {
+			l.Object(n,
+				yml.May("batch", yml.Value(l.Reader, &s.Cost.Batch, span)),
+				yml.May("rows_per_second", yml.Bare(l.Reader, &s.Cost.RowsPerSecond, integer)),
+			)
+		}),
+		yml.May("shuffle", yml.Value(l.Reader, &s.Shuffle, yml.OneOf(WholeRow, KeyFirst))),
+		yml.May("failures", yml.Values(l.Reader, &s.Failures, span)),
+		yml.May("restart", yml.Value(l.Reader, &s.Restart, span)),
+	)
+	if s.Trigger.Every == 0 && !s.Trigger.AvailableNow && s.Cost.Batch == 0 && !l.Faulty(n) {
+		l.Add(n.Get("trigger").At, "a trigger of 0s starts a batch when the one before has ended: say how long one takes "+
+			"with cost.batch")
+	}
+	if s.Cost.RowsPerSecond < 0 {
+		l.Add(n.Get("cost").Get("rows_per_second").At, "rows_per_second must be at least 0; 0: rows cost nothing")
+	}
+	slices.Sort(s.Failures)
+}
+
+// What is shuffled to a stage.
+const (
+	WholeRow = "whole-row"
+	KeyFirst = "key-first"
+)
+
+// table reads what a target is kept in.
+func table(s string) (string, error) {
+	if s == "memory" || s == "pebble" || strings.HasPrefix(s, "postgres://") || strings.HasPrefix(s, "postgresql://") {
+		return s, nil
+	}
+	const write = "memory, pebble, or the address of a database, postgres://user@host/name"
+	if near := stream.DidYouMean(s, []string{"memory", "pebble"}); near != "" {
+		return "", fmt.Errorf("%q is no table%s Write %s", s, near, write)
+	}
+	return "", fmt.Errorf("%q is no table; write %s", s, write)
+}
+
+// TableKind is memory, pebble or postgres.
+func (j Job) TableKind() string {
+	kind, _, _ := strings.Cut(j.Table, ":")
+	if kind == "postgresql" {
+		return "postgres"
+	}
+	return kind
+}
+
+// trigger reads an interval or available-now. It leaves the limit of rows, which stands beside it, to its own field.
+func trigger(s string) (sim.Trigger, error) {
+	if s == AvailableNow {
+		return sim.Trigger{AvailableNow: true}, nil
+	}
+	every, err := span(s)
+	if err != nil {
+		return sim.Trigger{}, fmt.Errorf("%w; or write %s", err, AvailableNow)
+	}
+	return sim.Trigger{Every: every}, nil
+}
+
+// policies are the names of the watermark policies.
+var policies = []string{sim.MinWatermark: "min", sim.MaxWatermark: "max"}
+
+// PolicyName is how a scenario writes a policy.
+func PolicyName(p sim.WatermarkPolicy) string { return policies[p] }
+
+func policy(s string) (sim.WatermarkPolicy, error) {
+	name, err := yml.OneOf(policies...)(s)
+	return sim.WatermarkPolicy(slices.Index(policies, name)), err
 }
 
 // keyGroups is Flink's default maximum parallelism: keys are spread over so many groups, and groups over subtasks.

@@ -206,6 +206,18 @@ var broken = []struct {
 			"  - nontime: {id: by-price, order_by: price asc, ttl: 2h}\n",
 		"strategies: []\n",
 	}},
+	{name: "spark", edits: []string{
+		"sink: retract\n", "sink: retract\n  spark: {trigger: once, max_rows_per_trigger: -1, no_data_batches: maybe, " +
+			"watermark_policy: mean, inputs: 0, cost: {batch: 1, rows_per_second: -1}, failures: [1x], triggers: 1s}\n",
+		"- pass-through", "- drop-duplicates: {columns: [order_id, prise], delay: x, window: 1}\n" +
+			"  - drop-duplicates-within-watermark: {delay: none, columns: [price, price]}",
+	}},
+	{name: "columns after a restart that does not come", edits: []string{
+		"- pass-through", "- drop-duplicates: {restart_columns: price}",
+	}},
+	{name: "spark without an end of a batch", edits: []string{
+		"sink: retract\n", "sink: retract\n  spark: {trigger: 0s}\n",
+	}},
 	{name: "bounds", edits: []string{
 		"residual: <= 0.1%", "residual: 0.1%", "lost: <= 0", "lost: <= 0.5", "append_only: true",
 		"append_only: false",
@@ -386,7 +398,7 @@ func TestLoad(t *testing.T) {
 		{"share", spec.Duplicates[1].Rate, 0.004},
 		{"transport", spec.Transport, gen.Delay{Kind: gen.Lognormal, Low: 40, High: 8000, P1: 0.5, P2: 0.999, Cap: 300_000}},
 		{"delay", spec.Duplicates[1].Delay, gen.Delay{Kind: gen.Uniform, Low: 7_200_000, High: 10_800_000}},
-		{"schema", fmt.Sprint(s.Workload.Schema), "{[{order_id 0 0} {price 2 2} {customer 0 0} {created_at 3 0}] [0] 3}"},
+		{"schema", fmt.Sprint(s.Workload.Schema), "{[{order_id 0 0 false} {price 2 2 false} {customer 0 0 false} {created_at 3 0 false}] [0] 3}"},
 		{"flink", s.Job.Flink, strategies.Flink23},
 		{"watermarks per", s.Job.Watermark.Per, "partition"},
 		{"skew", s.Job.Skew, 10000},
@@ -481,7 +493,8 @@ func TestShipped(t *testing.T) {
 		if s.Workload.Spec == nil {
 			continue
 		}
-		if s.Workload.Spec.Duration < 8*3600*1000 || s.Workload.Spec.Rate*8*3600 < 200_000 {
+		plateau := slices.ContainsFunc(s.Require, func(r scenarios.Requirement) bool { return r.Name == scenarios.StateClass })
+		if plateau && (s.Workload.Spec.Duration < 8*3600*1000 || s.Workload.Spec.Rate*8*3600 < 200_000) {
 			t.Errorf("%s is too short to show a plateau of state", file)
 		}
 		w, err := gen.New(*s.Workload.Spec, s.Seed)
@@ -503,9 +516,9 @@ func TestReadNoFile(t *testing.T) {
 func TestTrace(t *testing.T) {
 	src := strings.Replace(trace, "timestamp}", "timestamp, partition: parttion}", 1)
 	opened := ""
-	_, err := scenarios.Load("dir/x.yaml", []byte(src), func(path string, spec gen.TraceSpec) (gen.Workload, error) {
-		opened = path
-		return gen.ReadTrace(path, strings.NewReader("timestamp,frame\n1.5,ab\n"), spec)
+	_, err := scenarios.Load("dir/x.yaml", []byte(src), func(paths []string, spec gen.TraceSpec) (*gen.Trace, error) {
+		opened = paths[0]
+		return gen.ReadTrace(paths[0], strings.NewReader("timestamp,frame\n1.5,ab\n"), spec)
 	})
 	if opened != filepath.Join("dir", "frames.csv") {
 		t.Errorf("opened %s", opened)

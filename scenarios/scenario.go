@@ -31,8 +31,10 @@ import (
 	"path/filepath"
 
 	"deduplab/gen"
+	"deduplab/sim"
 	"deduplab/strategies"
 	"deduplab/stream"
+	"deduplab/trace"
 	"deduplab/yml"
 )
 
@@ -57,9 +59,9 @@ type Workload struct {
 
 // Trace is a recorded stream.
 type Trace struct {
-	File string // as written; relative to the scenario
-	Spec gen.TraceSpec
-	Rows gen.Workload
+	Files []string // as written: paths and patterns, relative to the scenario, or "-" (in quotes), the standard input
+	Spec  gen.TraceSpec
+	Rows  *gen.Trace
 }
 
 // Job is what every strategy runs in.
@@ -75,11 +77,35 @@ type Job struct {
 	// CatchUpRate is the number of rows a second that a reader handles in a catch-up replay; 0 is 100 times the
 	// stream's mean.
 	CatchUpRate float64
-	Skew        int // rows by which an interleaving replay lets one partition lead
+	// Table is what the target of a sink is kept in: memory, pebble, or the address of a Postgres database.
+	Table string
+	Skew  int // rows by which an interleaving replay lets one partition lead
 	// Retention is how long the source keeps a row from its arrival; 0: for ever. A catch-up replay, which reads from
 	// the end of the span on, lacks the rows that are older, one by one (Kafka deletes whole segments). The run itself
 	// reads every row as it arrives.
 	Retention stream.Time
+	Spark     Spark
+}
+
+// Spark is what the micro-batch queries of a job run in. Defaults are Spark's own, but for the trigger: Spark's starts
+// a batch as soon as the one before has ended, and how many there are depends on how long they take.
+type Spark struct {
+	Trigger sim.Trigger
+	Cost    sim.BatchCost
+	// NoDataBatches is spark.sql.streaming.noDataMicroBatches.enabled.
+	NoDataBatches bool
+	// Policy is spark.sql.streaming.multipleWatermarkPolicy.
+	Policy sim.WatermarkPolicy
+	// Inputs is the number of sources that the query is a union of: partition p belongs to input p mod Inputs.
+	Inputs int
+	// Shuffle says what is moved to a stage by key: whole-row, or key-first: the key and the event time, and the payload is
+	// joined back to what the stage lets through.
+	Shuffle string
+	// Failures are moments from the start: the batch that ends then fails after the write, and is run again.
+	Failures []stream.Time
+	// Restart is a moment from the start, 0 for none: the queries are stopped and started again from their checkpoints,
+	// with other columns where a strategy has restart_columns.
+	Restart stream.Time
 }
 
 // Watermark says how watermarks are made.
@@ -159,7 +185,7 @@ func (r Requirement) Holds(value float64) bool {
 type Error = yml.Error
 
 // Open opens the trace of a scenario. The loader calls it because the columns of a trace stand in the trace.
-type Open func(path string, spec gen.TraceSpec) (gen.Workload, error)
+type Open func(paths []string, spec gen.TraceSpec) (*gen.Trace, error)
 
 // Load reads a scenario. The file is its name in messages, and traces are looked for beside it; open may be nil where
 // no trace is expected. The error is an [*Error] with all that is wrong.
@@ -177,21 +203,31 @@ func Load(file string, src []byte, open Open) (*Scenario, error) {
 }
 
 // Read loads a scenario from a file, and its trace.
-func Read(path string) (*Scenario, error) {
+func Read(path string) (*Scenario, error) { return ReadWith(path, openTrace) }
+
+// ReadWith is Read with another way to open traces.
+func ReadWith(path string, open Open) (*Scenario, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return Load(path, src, openTrace)
+	return Load(path, src, open)
 }
 
-func openTrace(path string, spec gen.TraceSpec) (gen.Workload, error) {
-	file, err := os.Open(path)
+func openTrace(paths []string, spec gen.TraceSpec) (*gen.Trace, error) {
+	files, err := trace.Files(paths, os.Stdin)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	return gen.ReadTrace(path, file, spec)
+	return gen.ReadTraces(files, spec)
+}
+
+// SkipBadRows opens a trace and skips its bad rows or not, whatever the scenario says.
+func SkipBadRows(skip bool) Open {
+	return func(paths []string, spec gen.TraceSpec) (*gen.Trace, error) {
+		spec.SkipBadRows = skip
+		return openTrace(paths, spec)
+	}
 }
 
 // loader reads one file into a scenario.
@@ -218,7 +254,7 @@ func (l *loader) load(root *yml.Node) {
 
 // beside resolves a path that a scenario names.
 func beside(scenario, path string) string {
-	if filepath.IsAbs(path) {
+	if filepath.IsAbs(path) || path == trace.Stdin {
 		return path
 	}
 	return filepath.Join(filepath.Dir(scenario), path)

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strconv"
@@ -51,7 +52,7 @@ func (l *loader) workload(n *yml.Node) {
 			n.Get("duration").Text, events/1e9, float64(stream.MaxEvents)/1e9)
 	}
 	if len(spec.Fields) > 0 { // else what names a field would be blamed
-		l.blame(n, n, "", spec.Validate())
+		l.blame(n, n, spec.Validate())
 	}
 	l.scenario.Workload.Schema = schemaOf(spec)
 	known := func(part string) bool { return l.sound(n, part) || n.Get(part) == nil && l.sound(n, "events") }
@@ -178,16 +179,24 @@ func (l *loader) trace(n *yml.Node) {
 	l.scenario.Workload.Trace = t
 	columns := &t.Spec.Columns
 	l.Object(n,
-		yml.Must("trace", yml.Value(l.Reader, &t.File, yml.NonEmpty)),
+		yml.Must("trace", yml.Values(l.Reader, &t.Files, yml.NonEmpty)),
+		yml.May("start", yml.Value(l.Reader, &t.Spec.Start, moment)),
 		yml.Must("columns", func(n *yml.Node) {
 			l.Object(n,
 				yml.Must("key", yml.Values(l.Reader, &columns.Key, yml.NonEmpty)),
 				yml.Must("event_time", yml.Value(l.Reader, &columns.EventTime, yml.NonEmpty)),
 				yml.May("arrival", yml.Value(l.Reader, &columns.Arrival, yml.NonEmpty)),
 				yml.May("partition", yml.Value(l.Reader, &columns.Partition, yml.NonEmpty)),
+				yml.May("event", yml.Value(l.Reader, &columns.Event, yml.NonEmpty)),
+				yml.May("origin", yml.Value(l.Reader, &columns.Origin, yml.NonEmpty)),
 			)
 		}),
 		yml.May("unit", yml.Value(l.Reader, &t.Spec.Unit, yml.OneOf("auto", "s", "ms", "us", "ns"))),
+		yml.May("on_bad_row", func(n *yml.Node) {
+			var choice string
+			yml.Value(l.Reader, &choice, yml.OneOf("fail", "skip"))(n)
+			t.Spec.SkipBadRows = choice == "skip"
+		}),
 		yml.May("partitions", func(n *yml.Node) {
 			l.Object(n, yml.Must("count", yml.Bare(l.Reader, &t.Spec.Partitions, yml.Whole(1, 65535))))
 		}),
@@ -202,13 +211,36 @@ func (l *loader) trace(n *yml.Node) {
 		l.Add(n.Get("trace").At, "a trace cannot be opened here")
 		return
 	}
-	path := beside(l.File, t.File)
-	rows, err := l.open(path, t.Spec)
+	var paths []string
+	for _, file := range t.Files {
+		paths = append(paths, beside(l.File, file))
+	}
+	rows, err := l.open(paths, t.Spec)
 	if err != nil {
-		l.blame(n, n.Get("trace"), path+": ", err)
+		l.blameTrace(n, err)
 		return
 	}
 	t.Rows, l.scenario.Workload.Schema, l.columnsKnown = rows, rows.Schema(), true
+}
+
+// blameTrace reports what is wrong with a trace: at the column that the scenario names, and the rest at the trace.
+func (l *loader) blameTrace(n *yml.Node, err error) {
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	var rest []string
+	for _, err := range all {
+		_, at, ok := strings.Cut(err.Error(), ": columns.")
+		if !ok {
+			rest = append(rest, err.Error())
+			continue
+		}
+		l.blame(n, n.Get("trace"), errors.New("columns."+at))
+	}
+	if len(rest) > 0 {
+		l.Add(n.Get("trace").At, "%s", strings.Join(rest, "\n"))
+	}
 }
 
 // sound reports whether a field of a mapping is there and without faults.
@@ -221,19 +253,19 @@ func (l *loader) sound(n *yml.Node, name string) bool {
 var partFault = regexp.MustCompile(`(?s)^([a-z_.0-9\[\]]+)( "[^"]*")?: (.*)$`)
 
 // blame reports the faults that gen finds in a workload, where the reader has not found one in the same place. Those
-// that name no part go to rest. A prefix before the names of parts is cut off.
-func (l *loader) blame(workload, rest *yml.Node, prefix string, err error) {
+// that name no part go to rest.
+func (l *loader) blame(workload, rest *yml.Node, err error) {
 	if err == nil {
 		return
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, err := range joined.Unwrap() {
-			l.blame(workload, rest, prefix, err)
+			l.blame(workload, rest, err)
 		}
 		return
 	}
 	at, message := rest, err.Error()
-	if m := partFault.FindStringSubmatch(strings.TrimPrefix(message, prefix)); m != nil {
+	if m := partFault.FindStringSubmatch(message); m != nil {
 		if part := find(workload, m[1]); part != workload {
 			at, message = part, part.Name+": "+m[3]
 		}

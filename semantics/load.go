@@ -118,7 +118,12 @@ func (l *loader) strategy(n *yml.Node) {
 	c.Strategy, c.Params = s.Name, args.Map()
 	job := c.Job
 	job.Schema = l.schema
-	l.current.columns, l.known = harness.ResultColumns(s.Plan(args, job), l.schema), true
+	plan := s.Plan(args, job)
+	if plan.Batch != nil {
+		l.Add(n.At, "%s runs in micro-batches, and steps are for what runs a row at a time", s.Name)
+		return
+	}
+	l.current.columns, l.known = harness.ResultColumns(plan, l.schema), true
 }
 
 // columns reads the table.

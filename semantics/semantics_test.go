@@ -44,9 +44,13 @@ func TestShipped(t *testing.T) {
 	}
 }
 
-// TestEveryStrategyHasAStory asks for one file a strategy.
+// TestEveryStrategyHasAStory asks for one file a strategy, but for those in micro-batches, which are not fed row by
+// row.
 func TestEveryStrategyHasAStory(t *testing.T) {
 	for _, name := range strategies.Names() {
+		if s, _ := strategies.Lookup(name); strings.HasPrefix(s.Engine, "spark") {
+			continue
+		}
 		if _, err := os.Stat(filepath.Join("../scenarios/semantics", name+".yaml")); err != nil {
 			t.Error(err)
 		}

@@ -85,7 +85,7 @@ func (l *Ledger) example(fate string, e example) results.Example {
 	from, _ := w.Span()
 	schema, record := w.Schema(), w.Record(e.tag)
 	out := results.Example{
-		Fate: fate, Cause: e.cause, Origin: w.Origins()[e.tag.Origin()], AtMS: int64(e.at - from),
+		Fate: fate, EventNumber: e.tag.Event(), Cause: e.cause, Origin: w.Origins()[e.tag.Origin()], AtMS: int64(e.at - from),
 		ArrivalMS: int64(w.Arrival(e.tag) - from), Partition: w.Partition(e.tag), Row: map[string]string{},
 	}
 	for i, v := range record {

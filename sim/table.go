@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"slices"
 
 	"deduplab/stream"
@@ -165,6 +164,15 @@ func (t *Table) Probe(rows []stream.Row) Cursor {
 	}
 	t.touched = touched
 	return Cursor{t: t, rows: rows}
+}
+
+// Touch makes the cache misses of looking for the keys of some rows overlap, before they are looked for one by one.
+func (t *Table) Touch(rows []stream.Row) {
+	touched := uint64(0)
+	for i := range rows {
+		touched += t.index.slots[t.index.home(fragment(rows[i].Key))]
+	}
+	t.touched = touched
 }
 
 // Get returns the entry of rows[i].Key, nil when it is absent or expired at rows[i].Arrival; an expired one is removed.
@@ -487,6 +495,26 @@ func (t *Table) Flush(now stream.Time) {
 	}
 }
 
+// SpillPinned writes a copy of the pinned entries to a Cold of its own, which then has their size. They stay in memory.
+func (t *Table) SpillPinned(cold Cold) error {
+	var err error
+	bucket := make([]Entry, 0, min(t.pinned, t.spec.SpillAt))
+	spill := func() {
+		slices.SortFunc(bucket, compareKeys)
+		if err == nil && len(bucket) > 0 {
+			err = cold.Spill(bucket)
+		}
+		bucket = bucket[:0]
+	}
+	t.EachPinned(func(_ Ref, e *Entry) {
+		if bucket = append(bucket, *e); len(bucket) == cap(bucket) {
+			spill()
+		}
+	})
+	spill()
+	return err
+}
+
 // spill moves all that is not pinned to the Cold if there is enough of it, and drops the buckets that have expired.
 func (t *Table) spill(now stream.Time, enough int) {
 	if t.index.used-t.pinned >= enough {
@@ -548,9 +576,4 @@ func (t *Table) shadow(e *Entry, now stream.Time) {
 	}
 }
 
-func compareKeys(a, b Entry) int {
-	if c := cmp.Compare(a.Key.Hi, b.Key.Hi); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.Key.Lo, b.Key.Lo)
-}
+func compareKeys(a, b Entry) int { return a.Key.Compare(b.Key) }

@@ -7,7 +7,7 @@ type Fact struct {
 	Topic Topic
 	Text  string
 	// Case is the recorded case, such as rowtime-asc/late, or the recording _acceptance, or one of ArticleOnly and
-	// NotRecorded. One that begins with flink-extra/ is a recording of our own.
+	// NotRecorded. One that begins with flink-extra/ is a recording of our own, one with spark/ one of Spark.
 	Case string
 }
 
@@ -83,7 +83,7 @@ func (f Fact) Recording() string {
 	switch {
 	case f.Case == ArticleOnly || f.Case == NotRecorded:
 		return ""
-	case strings.HasPrefix(f.Case, "flink-extra/"):
+	case strings.HasPrefix(f.Case, "flink-extra/"), strings.HasPrefix(f.Case, "spark/"):
 		return f.Case
 	}
 	return "flink/" + f.Case

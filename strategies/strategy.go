@@ -6,6 +6,8 @@
 package strategies
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sort"
@@ -19,7 +21,7 @@ import (
 // Strategy is one way of deduplicating.
 type Strategy struct {
 	Name   string
-	Engine string // flink-sql or flink-datastream
+	Engine string // flink-sql, flink-datastream, spark or spark-delta
 	About  string // one line: what it does
 	Loses  string // one sentence: when it loses or leaks data
 	Facts  []Fact // what is known of it, each with the recorded case that shows it
@@ -43,6 +45,8 @@ type Job struct {
 	MiniBatch MiniBatch
 	// InsertInsensitive is table.exec.deduplicate.insert-update-after-sensitive-enabled = false.
 	InsertInsensitive bool
+	// CheckpointInterval is the time from one checkpoint to the next, 0 if there are none.
+	CheckpointInterval stream.Time
 	// WatermarkDelay is the d of WATERMARK FOR ts AS ts - d, for the code.
 	WatermarkDelay stream.Time
 }
@@ -82,8 +86,6 @@ type Plan struct {
 	Misdeclared string
 	// Refused is the planner's reason not to feed this sink; empty where it does.
 	Refused string
-	// NullTimes says that rows without event time are taken. A Flink job fails on the first one.
-	NullTimes bool
 	// Declared is the mode for a consumer that takes all changes; Node, UpsertKey and Time are what else decides which
 	// consumers take the query: see Accepts.
 	Declared  stream.ChangelogMode
@@ -103,19 +105,33 @@ type Plan struct {
 	// Leaks says how copies can come through, for the ledger's causes. Timer and Window are the spans it goes by.
 	Leaks         Leak
 	Timer, Window stream.Time
+	// Compared are the columns in which two rows must agree to be copies, and Window too if it is not 0; nil: the key.
+	Compared []int
 	// Promise is the version of an event that the strategy promises to end with.
 	Promise Promise
 	// InBatches says that rows wait for the end of a batch, in which the engine's order of keys is that of a hash map.
 	InBatches bool
 	// SharedCache says that what becomes of a key also depends on the rows of other keys, beside the watermark.
 	SharedCache bool
-	// New makes one parallel instance of the operator.
+	// New makes one parallel instance of the operator. Nil where the strategy is a micro-batch query.
 	New func(*sim.Ctx) sim.Operator
+	// Batch is the micro-batch query, nil where the engine takes a record at a time.
+	Batch *BatchPlan
+	// Front are strategies in front of the query that take a record at a time, each with its own New.
+	Front []Front
+	// Lookback is how many days back a merge searches the table; negative: all.
+	Lookback sim.Date
 	// Finding says what a run shows of this strategy only, each with its number; empty: nothing. Nil: never anything.
 	Finding func(*results.Strategy) string
 
 	Language string // sql or java
 	Code     string // what a user would deploy
+}
+
+// Front is a strategy in front of a micro-batch query.
+type Front struct {
+	Name, Engine string
+	Plan         Plan
 }
 
 // KeyBy is what rows are grouped by.
@@ -149,6 +165,11 @@ const (
 	ByContent                   // only equal rows are copies
 	ByWindow                    // another window does not know the key
 	ByTimer                     // a timer has cleared the state
+	ByHorizon                   // the watermark has removed the key
+	ByVersion                   // a newer row goes out beside the older one
+	ByLookback                  // the table is not searched far enough back, or not the batch itself
+	ByRepair                    // nothing is removed but by an audit, later
+	ByColumns                   // only rows that agree in Plan.Compared are copies
 )
 
 // Promise is which of several rows of one key a strategy promises to end with.
@@ -196,21 +217,38 @@ type ParamKind uint8
 
 // The kinds of parameter.
 const (
-	Duration ParamKind = iota // a span; 0 switches the thing off
-	Int                       // a whole number, at least 1
-	Bool                      // true or false
-	Enum                      // one of Values
-	Order                     // columns with a direction, such as "price asc, order_id desc"
-	Column                    // the name of a column
+	Duration         ParamKind = iota // a span; 0 switches the thing off
+	Int                               // a whole number, at least 1
+	Bool                              // true or false
+	Enum                              // one of Values
+	Order                             // columns with a direction, such as "price asc, order_id desc"
+	Column                            // the name of a column
+	Columns                           // the names of columns, or KeyColumns, AllColumns or SameColumns
+	OptionalDuration                  // a span, or None
+	OptionalColumn                    // the name of a column, or None
+	Spans                             // a span, or one by name, such as "payment: 7d, *: 1h"
+	Tiers                             // strategies that stand behind one another, as JSON: see ParseTiers
+)
+
+// Values that stand for others.
+const (
+	KeyColumns = "key" // the columns of the workload's key
+	AllColumns = "all" // all columns
+	// SameColumns are those of before, where a query is restarted.
+	SameColumns = "same"
+	None        = "none" // no span, no column
 )
 
 // NamesColumns reports whether the parameter's value is checked against the columns of the workload.
-func (p Param) NamesColumns() bool { return p.Kind == Order || p.Kind == Column }
+func (p Param) NamesColumns() bool {
+	return p.Kind == Order || p.Kind == Column || p.Kind == Columns || p.Kind == OptionalColumn
+}
 
 // Args are the parameters of one strategy in a scenario, as written or by default.
 type Args struct {
 	text  map[string]string
 	order []OrderBy
+	tiers []Tier
 }
 
 // Duration returns a Duration parameter.
@@ -219,11 +257,24 @@ func (a Args) Duration(name string) stream.Time {
 	return t
 }
 
+// Optional returns an OptionalDuration or Duration parameter; ok is false for None and where there is no such
+// parameter.
+func (a Args) Optional(name string) (t stream.Time, ok bool) {
+	t, err := stream.ParseDuration(a.text[name])
+	return t, err == nil
+}
+
 // Int returns an Int parameter.
 func (a Args) Int(name string) int {
 	var n int
 	_, _ = fmt.Sscan(a.text[name], &n)
 	return n
+}
+
+// Spans returns a Spans parameter in the order in which it was written.
+func (a Args) Spans(name string) []Span {
+	spans, _ := parseSpans(a.text[name])
+	return spans
 }
 
 // Bool returns a Bool parameter.
@@ -234,6 +285,9 @@ func (a Args) Text(name string) string { return a.text[name] }
 
 // OrderBy returns the Order parameter.
 func (a Args) OrderBy() []OrderBy { return a.order }
+
+// Tiers returns the Tiers parameter.
+func (a Args) Tiers() []Tier { return a.tiers }
 
 // Map returns all parameters by name, as written.
 func (a Args) Map() map[string]string { return a.text }
@@ -296,8 +350,14 @@ func (s *Strategy) unknownParam(name string) string {
 func (a *Args) set(p Param, value string, schema stream.Schema) string {
 	a.text[p.Name] = value
 	switch p.Kind {
-	case Duration:
+	case OptionalDuration, Duration:
+		if p.Kind == OptionalDuration && value == None {
+			break
+		}
 		t, err := stream.ParseDuration(value)
+		if err != nil && p.Kind == OptionalDuration {
+			return err.Error() + "; or write " + None
+		}
 		if err != nil {
 			return err.Error()
 		}
@@ -316,10 +376,32 @@ func (a *Args) set(p Param, value string, schema stream.Schema) string {
 			return fmt.Sprintf("%q is not one of %s%s", value, strings.Join(p.Values, ", "),
 				stream.DidYouMean(value, p.Values))
 		}
+	case Spans:
+		spans, fault := parseSpans(value)
+		if fault != "" {
+			return fault
+		}
+		a.text[p.Name] = formatSpans(spans)
+	case OptionalColumn:
+		if value != None && schema.Index(value) < 0 {
+			return unknownColumn(value, schema)
+		}
 	case Column:
 		if schema.Index(value) < 0 {
 			return unknownColumn(value, schema)
 		}
+	case Columns:
+		names, fault := parseColumns(value, schema)
+		a.text[p.Name] = names
+		return fault
+	case Tiers:
+		tiers, fault := ParseTiers(value, schema)
+		a.tiers = tiers
+		var compact bytes.Buffer
+		if json.Compact(&compact, []byte(value)) == nil {
+			a.text[p.Name] = compact.String()
+		}
+		return fault
 	case Order:
 		order, fault := parseOrder(value, schema)
 		a.order = order
@@ -334,6 +416,24 @@ func unknownColumn(name string, schema stream.Schema) string {
 		names[i] = c.Name
 	}
 	return fmt.Sprintf("no column %q%s; there are %s", name, stream.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// parseColumns reads a list of columns, each once, and spells it anew.
+func parseColumns(text string, schema stream.Schema) (string, string) {
+	var names []string
+	for part := range strings.SplitSeq(text, ",") {
+		name := strings.TrimSpace(part)
+		switch {
+		case schema.Index(name) < 0 && slices.Contains([]string{KeyColumns, AllColumns, SameColumns}, name) && name == text:
+			return name, ""
+		case schema.Index(name) < 0:
+			return text, unknownColumn(name, schema)
+		case slices.Contains(names, name):
+			return text, fmt.Sprintf("column %s stands there twice", name)
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", "), ""
 }
 
 func parseOrder(text string, schema stream.Schema) ([]OrderBy, string) {

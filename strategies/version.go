@@ -88,3 +88,6 @@ func (p Plan) refusedFor(reason string) Plan {
 	}
 	return p
 }
+
+// Spark is the version whose micro-batch queries were recorded.
+const Spark = "4.3.0"

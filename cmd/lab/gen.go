@@ -1,7 +1,6 @@
 package main
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +20,8 @@ func newGen() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gen SCENARIO",
 		Short: "write a scenario's stream as a file, or show what it looks like",
-		Long: `gen writes the stream of a scenario in order of arrival, as JSON lines or CSV by the ending of the file, gzip if
-.gz follows; - writes JSON lines to the standard output. Each row has its columns, _arrival (milliseconds since 1970) and
+		Long: `gen writes the stream of a scenario in order of arrival, as Parquet, JSON lines or CSV by the ending of the file, the
+latter two packed if .gz or .zst follows; - writes JSON lines to the standard output. Each row has its columns, _arrival (milliseconds since 1970) and
 _partition; with --truth also _event, the logical event that it stands for, and _origin. The file is the same for the
 same scenario and seed, and can be read by lab measure and by a scenario's trace.`,
 		Example: `  lab gen scenarios/orders.yaml --dry-run
@@ -34,7 +33,7 @@ same scenario and seed, and can be read by lab measure and by a scenario's trace
 			return o.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().StringVar(&o.out, "out", "", "file to write: .jsonl, .ndjson, .json or .csv, with or without .gz; or -")
+	cmd.Flags().StringVar(&o.out, "out", "", "file to write: .parquet; .jsonl, .ndjson, .json or .csv, plain or with .gz or .zst; or -")
 	cmd.Flags().BoolVar(&o.truth, "truth", false, "write the columns _event and _origin")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "print ten rows and the rates to expect, write nothing")
 	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "another seed than the scenario's")
@@ -53,10 +52,9 @@ func (o *genOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 		return errors.New("gen needs either --out FILE or --dry-run")
 	}
 	options := export.Options{Truth: o.truth}
-	zipped := false
 	if !o.dry && o.out != "-" {
 		var err error
-		if options.Format, zipped, err = export.FormatOf(o.out); err != nil {
+		if options.Format, options.Compression, err = export.FormatOf(o.out); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
@@ -83,7 +81,7 @@ func (o *genOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 		_, err := export.Write(ctx, stdout, rows, options)
 		return err
 	}
-	n, err := writeRows(ctx, o.out, zipped, rows, options)
+	n, err := writeRows(ctx, o.out, rows, options)
 	if err == nil {
 		fmt.Fprintf(stderr, "%d rows: %s\n", n, o.out)
 	}
@@ -115,15 +113,10 @@ func expect(w io.Writer, s *scenarios.Scenario) error {
 }
 
 // writeRows writes a file that is whole or not there.
-func writeRows(ctx context.Context, path string, zipped bool, rows gen.Workload, o export.Options) (n int, err error) {
+func writeRows(ctx context.Context, path string, rows gen.Workload, o export.Options) (n int, err error) {
 	err = replaceFile(path, 0o644, func(f io.Writer) error {
-		if !zipped {
-			n, err = export.Write(ctx, f, rows, o)
-			return err
-		}
-		zip := gzip.NewWriter(f) // without a name or a time, so that bytes are the same
-		n, err = export.Write(ctx, zip, rows, o)
-		return errors.Join(err, zip.Close())
+		n, err = export.Write(ctx, f, rows, o)
+		return err
 	})
 	if path := new(fs.PathError); errors.As(err, &path) {
 		err = fmt.Errorf("--out: %w", err)

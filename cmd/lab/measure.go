@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +18,7 @@ import (
 	"deduplab/measure"
 	"deduplab/report"
 	"deduplab/stream"
+	"deduplab/trace"
 )
 
 func newMeasure() *cobra.Command {
@@ -23,20 +27,21 @@ func newMeasure() *cobra.Command {
 		Use:   "measure FILE...",
 		Short: "measure the duplicates of a trace, and what each TTL and watermark delay would cost",
 		Long: `measure reads a trace of a stream, Parquet, CSV with a header or JSON lines, the latter two plain, gzip or zstd
-(- is the standard input), and says how many copies there are, how long after the first and after the previous one they
+(- is the standard input, data/*.gz all files that fit), and says how many copies there are, how long after the first and after the previous one they
 come, how often one id is repeated, how disordered and idle the stream is, what each TTL would leak and hold and each
 watermark delay lose, and what it recommends: a TTL in the stream, a look-back at the sink, an audit. Several --key are
 compared: what one merges and another keeps apart. Measure the raw stream, before anything has been deduplicated.
 
-Times are numbers (s, ms, us or ns since 1970; --unit) or RFC 3339. Percentiles are exact: the value at rank
-ceil(p x n). What is half the trace or longer is marked >=: a trace that short cannot tell.`,
+Times are numbers (s, ms, us or ns since 1970; --unit), RFC 3339 or SQL timestamps. Percentiles are exact: the value at rank
+ceil(p x n). What is half the trace or longer is marked >=: a trace that short cannot tell. A trace may be larger than
+memory: what does not fit goes to temporary files (in $TMPDIR), about 90 bytes a row and 60 more for each further key.`,
 		Example: `  lab measure events.jsonl.gz --key event_id --event-time ts --arrival ingest_ts
   lab measure events.csv --key event_id --key account,amount,client_seq --arrival ingest_ts --origin producer
   lab measure events.csv --key event_id --event-time created_at --arrival ingest_ts --html measured.html
   lab measure scenarios/data/radio-frames.csv.gz --key frame --arrival timestamp --ttl 100ms --json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.run(args, cmd.InOrStdin(), cmd.OutOrStdout())
+			return o.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
@@ -50,6 +55,8 @@ ceil(p x n). What is half the trace or longer is marked >=: a trace that short c
 	flags.StringSliceVar(&o.delays, "watermark-delay", nil, "more watermark delays to predict")
 	flags.Int64Var(&o.bytes, "bytes-per-key", 100, "state a key takes, for the bytes predicted")
 	flags.StringVar(&o.onBadRow, "on-bad-row", "fail", "fail, or skip: skipped rows are counted and the first 20 shown")
+	flags.StringVar(&o.memory, "memory", "512MB", "memory to use, beside what reading takes; the rest goes to temporary "+
+		"files")
 	flags.StringVar(&o.write, "write", "", "also write a scenario calibrated to the trace, with the first key")
 	flags.StringVar(&o.html, "html", "", "also write a page with charts of all that was measured, which works offline")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
@@ -62,18 +69,22 @@ type measureOptions struct {
 	ttls, delays []string
 	bytes        int64
 	onBadRow     string
+	memory       string
 	write        string
 	html         string
 	json         bool
 }
 
-func (o *measureOptions) run(files []string, stdin io.Reader, stdout io.Writer) error {
+func (o *measureOptions) run(ctx context.Context, files []string, stdin io.Reader, stdout io.Writer) error {
 	options := measure.Options{BytesPerKey: o.bytes}
 	var err error
 	if options.TTLs, err = durations("--ttl", o.ttls); err != nil {
 		return err
 	}
 	if options.Delays, err = durations("--watermark-delay", o.delays); err != nil {
+		return err
+	}
+	if options.Memory, err = memorySize(o.memory); err != nil {
 		return err
 	}
 	if o.onBadRow != "fail" && o.onBadRow != "skip" {
@@ -91,12 +102,13 @@ func (o *measureOptions) run(files []string, stdin io.Reader, stdout io.Writer) 
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
-		if err := readTrace(reader, file, stdin); err != nil {
-			return err
-		}
+	defer reader.Close()
+	if err := addFiles(ctx, reader, files, stdin); err != nil {
+		return err
 	}
-	measured, err := reader.Report(options)
+	// Rows leave little garbage behind them, so that half of Go's default headroom will do.
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	measured, err := reader.ReportContext(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -144,16 +156,58 @@ func writeScenario(path string, measured *measure.Report) error {
 // unslug is what the name of a scenario cannot hold.
 var unslug = regexp.MustCompile("[^a-z0-9]+")
 
-func readTrace(reader *measure.Reader, file string, stdin io.Reader) error {
-	if file == "-" {
-		return reader.Read("stdin", stdin)
+func addFiles(ctx context.Context, reader *measure.Reader, paths []string, stdin io.Reader) error {
+	for _, path := range paths {
+		if path == trace.Stdin {
+			if err := reader.Read("stdin", &interruptible{ctx: ctx, in: stdin}); err != nil {
+				return err
+			}
+			continue
+		}
+		files, err := trace.Files([]string{path}, nil)
+		if err != nil {
+			return err
+		}
+		reader.Add(files...)
 	}
-	in, err := os.Open(file)
-	if err != nil {
-		return err
+	return nil
+}
+
+// interruptible ends a wait for input when the context is done.
+type interruptible struct {
+	ctx    context.Context
+	in     io.Reader
+	buffer [1 << 16]byte // of a read that nobody may wait for any more
+}
+
+// Read implements io.Reader.
+func (r *interruptible) Read(p []byte) (int, error) {
+	type result struct {
+		n   int
+		err error
 	}
-	defer in.Close()
-	return reader.Read(file, in)
+	done := make(chan result, 1)
+	go func() {
+		n, err := r.in.Read(r.buffer[:min(len(p), len(r.buffer))])
+		done <- result{n, err}
+	}()
+	select {
+	case <-r.ctx.Done():
+		return 0, r.ctx.Err()
+	case got := <-done:
+		return copy(p, r.buffer[:got.n]), got.err
+	}
+}
+
+// memorySize reads a number of bytes, such as 512MB.
+func memorySize(text string) (int64, error) {
+	digits := strings.TrimRight(text, "KMGB")
+	n, err := strconv.ParseInt(digits, 10, 32)
+	size, ok := map[string]int64{"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}[strings.TrimPrefix(text, digits)]
+	if err != nil || n <= 0 || !ok {
+		return 0, fmt.Errorf("--memory: %q is not a size such as 512MB or 2GB", text)
+	}
+	return n * size, nil
 }
 
 func durations(flag string, texts []string) ([]stream.Time, error) {

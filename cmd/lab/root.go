@@ -79,6 +79,8 @@ Exit codes: 0 fine, 1 a test failed, 2 the input is invalid, 4 interrupted, 70 i
 		Example: `  lab run scenarios/orders.yaml        run the article's experiment, write out/orders/report.html
   lab compare out/orders out/orders-exact
                                        the verdicts that flipped between two runs, and what else changed
+  lab trace scenarios/orders.yaml --fate leaked --strategy ptf
+                                       the story of one key: rows, state, timers, changes
   lab inspect scenarios/orders.yaml    the scenario with every default filled in
   lab strategies                       what there is to compare
   lab measure events.jsonl.gz --key event_id --arrival ingest_ts
@@ -95,7 +97,7 @@ Exit codes: 0 fine, 1 a test failed, 2 the input is invalid, 4 interrupted, 70 i
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies(), newExplain(), newKey(), newMeasure(), newGen(), newSize(), newCompare())
+	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies(), newExplain(), newKey(), newMeasure(), newGen(), newSize(), newCompare(), newTrace())
 	return root
 }
 

@@ -1,0 +1,83 @@
+package measure_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"deduplab/measure"
+	"deduplab/stream"
+)
+
+// TestExternal: how much memory there is makes no difference to the report, byte for byte.
+func TestExternal(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	rapid.Check(t, func(t *rapid.T) {
+		columns := measure.Columns{Keys: [][]string{{"id"}, {"id", "who"}}, Arrival: "at"}
+		if rapid.Bool().Draw(t, "event times") {
+			columns.EventTime = "ts"
+		}
+		if rapid.IntRange(0, 3).Draw(t, "no arrival") == 0 {
+			columns.EventTime, columns.Arrival = "ts", ""
+		}
+		if rapid.Bool().Draw(t, "partitions") {
+			columns.Partition = "p"
+		}
+		if rapid.Bool().Draw(t, "origins") {
+			columns.Origin = "who"
+		}
+		unit := rapid.SampledFrom([]string{"", "000", "123456"}).Draw(t, "unit")
+		disorder := rapid.SampledFrom([]int{0, 3, 100_000}).Draw(t, "disorder")
+		var text strings.Builder
+		text.WriteString("id,ts,at,p,who\n")
+		at := 1_700_000_000
+		for range rapid.IntRange(1, 150).Draw(t, "rows") {
+			at += rapid.IntRange(0, 50).Draw(t, "gap")
+			seen := at - rapid.IntRange(0, disorder).Draw(t, "late")
+			ts := fmt.Sprint(seen-rapid.IntRange(0, 20).Draw(t, "transport"), unit)
+			if columns.Arrival != "" && rapid.IntRange(0, 9).Draw(t, "null") == 0 {
+				ts = ""
+			}
+			fmt.Fprintf(&text, "%d,%s,%d%s,%d,%s\n", rapid.IntRange(1, 60).Draw(t, "id"), ts, seen, unit,
+				rapid.IntRange(0, 3).Draw(t, "p"), rapid.SampledFrom([]string{"a", "b", ""}).Draw(t, "who"))
+		}
+		var want string
+		for _, memory := range []int64{0, 100, 20_000} {
+			r, err := measure.NewReader(columns, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Read("f", strings.NewReader(text.String())); err != nil {
+				t.Fatal(err)
+			}
+			report, err := r.Report(measure.Options{Memory: memory, TTLs: []stream.Time{7000}, Delays: []stream.Time{3000}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := json.Marshal(report)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var scenario strings.Builder
+			_ = report.Scenario(&scenario, "x") // fails with all the memory too
+			got := string(data) + scenario.String()
+			if want == "" {
+				want = got
+			}
+			if got != want {
+				t.Fatalf("with %d bytes of memory:\n%s\nwant\n%s", memory, got, want)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	left, err := os.ReadDir(os.Getenv("TMPDIR"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
