@@ -81,6 +81,7 @@ func (r *run) findKeys(ctx context.Context, tellers []*teller) error {
 					row := t.prepared(&buffer[i])
 					if t.byKey[row.Key] == nil {
 						t.byKey[row.Key] = told
+						t.keys = append(t.keys, row.Key)
 					}
 				}
 			}
@@ -124,6 +125,7 @@ type teller struct {
 	told     []*tale
 	byEvent  map[uint64]*tale
 	byKey    map[stream.Key]*tale
+	keys     []stream.Key // of byKey
 	// byRow finds the tale of a row that has been seen.
 	byRow     map[stream.Tag]*tale
 	watermark stream.Time
@@ -315,12 +317,13 @@ func (t *teller) observe(at stream.Time) {
 	t.expire(at)
 	now := map[*tale][]entryState{}
 	t.task.Tables(func(_ int, table *sim.Table) {
-		table.Each(func(e *sim.Entry) {
-			told, is := t.byKey[e.Key], entryState{table, e.Key, e.Written(), e.Has(sim.Pinned)}
-			if told != nil && !is.expired(at) {
+		for _, key := range t.keys {
+			e, ok := table.Peek(key)
+			told, is := t.byKey[key], entryState{table, key, e.Written(), e.Has(sim.Pinned)}
+			if ok && !is.expired(at) {
 				now[told] = append(now[told], is)
 			}
-		})
+		}
 	})
 	for _, told := range t.told {
 		told.observe(now[told], at)

@@ -223,18 +223,24 @@ func (t *Table) Remove(ref Ref) {
 
 // Has reports whether the table holds an unexpired entry of the key, and changes nothing.
 func (t *Table) Has(key stream.Key, now stream.Time) bool {
+	e, ok := t.Peek(key)
+	return ok && !t.expired(&e, now)
+}
+
+// Peek returns the entry of a key, which may have expired, and changes nothing.
+func (t *Table) Peek(key stream.Key) (Entry, bool) {
 	if _, ref := t.find(key, fragment(key)); ref != 0 {
 		e := t.log.at(ref)
-		return !e.Has(Gone) && !t.expired(e, now)
+		return *e, !e.Has(Gone)
 	}
 	if t.spec.Cold == nil {
-		return false
+		return Entry{}, false
 	}
 	e, ok, err := t.spec.Cold.Get(key)
 	if err != nil {
 		t.fail(err)
 	}
-	return ok && !e.Has(Gone) && !t.expired(&e, now)
+	return e, ok && !e.Has(Gone)
 }
 
 // TTL is the time after a write from which on an entry is expired, 0 for never.
