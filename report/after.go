@@ -128,7 +128,8 @@ func afterFigure(run *results.Run, all []*results.Strategy) figure {
 			newPart("too many", bad, all, func(s *results.Strategy) int64 { d := r.of(s); return max(d.Value-d.Truth, 0) }),
 			newPart("missing", loss, all, func(s *results.Strategy) int64 { d := r.of(s); return max(d.Truth-d.Value, 0) }),
 		}
-		c := stacked(r.id, "Number of rows too many or missing among the "+r.caption+", for each strategy", ids(all), parts)
+		c := stacked(r.id, "Number of rows too many or missing among the "+r.caption+", for each strategy", "rows",
+			ids(all), parts)
 		c.Caption = r.caption
 		f.Charts = append(f.Charts, c)
 	}
