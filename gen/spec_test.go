@@ -49,8 +49,8 @@ func TestValidate(t *testing.T) {
 			s.Fields = append(s.Fields, gen.Field{Int: &[2]int64{2, 1}}, gen.Field{Name: "created_at", UUID: true})
 		}, []string{
 			`fields[1] "order_id": the name stands twice`,
-			`fields[2] "price": needs exactly one of uuid, int, decimal, faker, sequence, zipf, choice, text and ` +
-				`timestamp, has 2`,
+			`fields[2] "price": needs exactly one of uuid, int, decimal, faker, sequence, zipf, choice, text, ` +
+				`timestamp, retry and position, has 2`,
 			`fields[4]: the field has no name`,
 			`fields[4] "": the upper bound 1 lies below the lower bound 2`,
 			`fields[5] "created_at": this is the event-time column, which is declared by event_time alone`,
