@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -125,6 +126,62 @@ func TestShippedScenariosKeepTheLaws(t *testing.T) {
 		if run.Workload.Copies == 0 || run.Workload.Labelled != (name != "radio-frames") {
 			t.Errorf("%s: %d copies, labelled %v", name, run.Workload.Copies, run.Workload.Labelled)
 		}
+	}
+}
+
+// TestPresetsKeepTheLaws runs the other scenarios that the lab ships, at a tenth of their rate.
+func TestPresetsKeepTheLaws(t *testing.T) {
+	files, err := filepath.Glob("../scenarios/*.yaml")
+	if err != nil || len(files) < len(shippedNames)+12 {
+		t.Fatalf("scenarios are missing: %v, %v", files, err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		if slices.Contains(shippedNames, name) {
+			continue
+		}
+		for _, fault := range broken(run(t, read(t, name), lab.Options{})) {
+			t.Errorf("%s: %s", name, fault)
+		}
+	}
+}
+
+// TestReuseIsNoMerge: an event that is lost because its id was used again is told from one that a coarse key merges.
+func TestReuseIsNoMerge(t *testing.T) {
+	for name, want := range map[string]string{"sdk-id-reuse": "id_reuse", "bot-constant-id": "id_reuse", "merge-key": "key_merge"} {
+		s := read(t, name)
+		result := run(t, s, lab.Options{})
+		for _, strategy := range result.Strategies {
+			losses := strategy.LossesByCause
+			if other := losses["id_reuse"] + losses["key_merge"] - losses[want]; other != 0 {
+				t.Errorf("%s: %s loses by %v, want %s alone", name, strategy.ID, losses, want)
+			}
+			if strategy.Name == "proctime-asc" && losses[want] == 0 {
+				t.Errorf("%s: %s loses nothing", name, strategy.ID)
+			}
+		}
+	}
+}
+
+// TestCrowd: an event with 100,000 copies takes no longer than as many events, whatever is asked about its rows.
+func TestCrowd(t *testing.T) {
+	s := small(t)
+	spec := s.Workload.Spec
+	spec.Duration, spec.Silent, spec.Outage = 3_600_000, nil, nil
+	spec.Fields = append(spec.Fields, gen.Field{Name: "n", Sequence: new(int64(0))}, gen.Field{Name: "attempt", Retry: true})
+	far := gen.Delay{Kind: gen.Uniform, High: 36_000_000}
+	spec.Duplicates = []gen.Duplicate{
+		{Origin: "client-resend", Rate: 1, Where: &gen.Where{Field: "n", Op: "==", Value: 100}, Delay: far,
+			Copies: gen.Copies{Count: 100_000}},
+		{Origin: "retry-with-new-id", Rate: 1, Where: &gen.Where{Field: "n", Op: "==", Value: 100}, Delay: far,
+			Copies: gen.Copies{Count: 10}, NewID: true},
+	}
+	result := run(t, s, lab.Options{Only: []string{"pass-through", "proctime-asc", "rowtime-desc", "select-distinct"}})
+	for _, fault := range broken(result) {
+		t.Error(fault)
+	}
+	if result.Workload.Copies != 100_010 {
+		t.Errorf("%d copies", result.Workload.Copies)
 	}
 }
 

@@ -422,7 +422,11 @@ func TestShipped(t *testing.T) {
 		if s.Workload.Spec == nil {
 			continue
 		}
-		if s.Workload.Spec.Duration < 8*3600*1000 || s.Workload.Spec.Rate*8*3600 < 200_000 {
+		spec, perEvent := s.Workload.Spec, 1.0
+		for _, d := range spec.Duplicates {
+			perEvent += d.Rate * d.Copies.Mean()
+		}
+		if spec.Duration < 8*hour || spec.Rate*float64(spec.Duration)/1000*perEvent < 150_000 {
 			t.Errorf("%s is too short to show a plateau of state", file)
 		}
 		w, err := gen.New(*s.Workload.Spec, s.Seed)
