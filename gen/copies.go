@@ -120,8 +120,8 @@ func (f Flood) check(name string) (faults []error) {
 	if f.At < f.To {
 		fault(".at: %d ms lies before the end of the range, %d ms", f.At, f.To)
 	}
-	if !(f.Speed > 0 && f.Speed <= 1e9) {
-		fault(".speed: %v rows a second must be above 0 and at most 1e9", f.Speed)
+	if !(f.Speed >= 0.001 && f.Speed <= 1e9) {
+		fault(".speed: %v rows a second must be from 0.001 to 1e9", f.Speed)
 	}
 	return faults
 }

@@ -142,7 +142,8 @@ func TestPositionKey(t *testing.T) {
 
 // TestFlood re-sends minutes 2 to 6 from minute 8 on, at 200 rows a second.
 func TestFlood(t *testing.T) {
-	spec := copiesSpec(gen.Duplicate{Rate: 1, Flood: &gen.Flood{At: 8 * minute, From: 2 * minute, To: 6 * minute, Speed: 200}})
+	flood := gen.Flood{At: 8 * minute, From: 2 * minute, To: 6 * minute, Speed: 200}
+	spec := copiesSpec(gen.Duplicate{Rate: 1, Flood: &flood})
 	spec.Transport = gen.Delay{}
 	spec.Load = gen.Load{Steps: []gen.LoadStep{{From: 3 * minute, Times: 2}}}
 	work := newWorkload(t, spec, 4)

@@ -57,7 +57,7 @@ func TestValidate(t *testing.T) {
 			`duplicates[1].copies: the exponent 11 of zipf must be from 0 to 10`,
 			`duplicates[3].range: from 5 ms to 5 ms: the end must lie after the start`,
 			`duplicates[3].at: 1 ms lies before the end of the range, 5 ms`,
-			`duplicates[3].speed: 0 rows a second must be above 0 and at most 1e9`,
+			`duplicates[3].speed: 0 rows a second must be from 0.001 to 1e9`,
 			`duplicates: the rules can make 16777217 rows of one event, more than 16777216`,
 		}},
 		{"reuse and what rows are", func(s *gen.Spec) {

@@ -148,7 +148,9 @@ func TestPresetsKeepTheLaws(t *testing.T) {
 
 // TestReuseIsNoMerge: an event that is lost because its id was used again is told from one that a coarse key merges.
 func TestReuseIsNoMerge(t *testing.T) {
-	for name, want := range map[string]string{"sdk-id-reuse": "id_reuse", "bot-constant-id": "id_reuse", "merge-key": "key_merge"} {
+	for name, want := range map[string]string{
+		"sdk-id-reuse": "id_reuse", "bot-constant-id": "id_reuse", "merge-key": "key_merge",
+	} {
 		s := read(t, name)
 		result := run(t, s, lab.Options{})
 		for _, strategy := range result.Strategies {
@@ -168,7 +170,8 @@ func TestCrowd(t *testing.T) {
 	s := small(t)
 	spec := s.Workload.Spec
 	spec.Duration, spec.Silent, spec.Outage = 3_600_000, nil, nil
-	spec.Fields = append(spec.Fields, gen.Field{Name: "n", Sequence: new(int64(0))}, gen.Field{Name: "attempt", Retry: true})
+	number, attempt := gen.Field{Name: "n", Sequence: new(int64(0))}, gen.Field{Name: "attempt", Retry: true}
+	spec.Fields = append(spec.Fields, number, attempt)
 	far := gen.Delay{Kind: gen.Uniform, High: 36_000_000}
 	spec.Duplicates = []gen.Duplicate{
 		{Origin: "client-resend", Rate: 1, Where: &gen.Where{Field: "n", Op: "==", Value: 100}, Delay: far,

@@ -72,7 +72,8 @@ func (l *loader) column(n *yml.Node) gen.Field {
 			kinds--
 		}
 	}
-	none := n.Get("uuid") != nil && !fd.UUID || n.Get("retry") != nil && !fd.Retry || n.Get("position") != nil && !fd.Position
+	off := func(name string, set bool) bool { return n.Get(name) != nil && !set }
+	none := off("uuid", fd.UUID) || off("retry", fd.Retry) || off("position", fd.Position)
 	if l.Faults() == before && n.Kind == yml.Mapping && (kinds != 1 || none) {
 		l.Add(n.NameAt, "column %s must be one of {uuid: true}, {int: [1, 9]}, {decimal: [0.50, 9.99]}, "+
 			"{faker: \"{firstname}\"}, {sequence: 1}, {zipf: {n: 1000}}, {choice: [red, green]}, {text: 200}, "+

@@ -145,7 +145,8 @@ var broken = []struct {
 		"delay: 0s", "delay: 0s, copies: 0", "rate: 0.4%", "rate: 0.4%, copies: {zipf: {cap: 9}, geometric: {mean: 2}}",
 	}},
 	{name: "too many copies", edits: []string{
-		"delay: 0s", "delay: 0s, copies: 16_000_000, partition: other", "rate: 0.4%", "rate: 0.4%, copies: {zipf: {cap: 16000000}}",
+		"delay: 0s", "delay: 0s, copies: 16_000_000, partition: other",
+		"rate: 0.4%", "rate: 0.4%, copies: {zipf: {cap: 16000000}}",
 		"count: 2", "count: 1", "partition: 1, from", "partition: 0, from",
 	}},
 	{name: "origin", edits: []string{

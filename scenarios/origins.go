@@ -3,7 +3,6 @@ package scenarios
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"deduplab/gen"
 	"deduplab/stream"
@@ -17,41 +16,41 @@ var origins = map[string]gen.Duplicate{
 	// The broker's acknowledgement is lost and the producer sends the batch again: milliseconds to seconds
 	// (redpanda#3039, librdkafka#4953), and never after Kafka's delivery.timeout.ms of two minutes.
 	"producer-retry": {Delay: gen.Delay{
-		Kind: gen.Lognormal, Low: millis(200), P1: 0.5, High: millis(30_000), P2: 0.99, Cap: minutes(2),
+		Kind: gen.Lognormal, Low: 200, P1: 0.5, High: 30 * second, P2: 0.99, Cap: 2 * minute,
 	}},
 	// A client gets no response and sends again: seconds to minutes, and days where it was offline (Segment's account of
 	// exactly-once delivery; Snowplow's of late data).
 	"client-resend": {Delay: gen.Delay{Kind: gen.Mixture, Mixture: []gen.Part{
 		{Share: 0.95, Delay: gen.Delay{
-			Kind: gen.Lognormal, Low: millis(5_000), P1: 0.5, High: minutes(10), P2: 0.99, Cap: minutes(60),
+			Kind: gen.Lognormal, Low: 5 * second, P1: 0.5, High: 10 * minute, P2: 0.99, Cap: hour,
 		}},
-		{Share: 0.05, Delay: gen.Delay{Kind: gen.Uniform, Low: hours(1), High: hours(72)}},
+		{Share: 0.05, Delay: gen.Delay{Kind: gen.Uniform, Low: hour, High: 72 * hour}},
 	}}},
 	// A device sends its whole buffer again when it is back: minutes, the next day (a message is cut at midnight) or
 	// after a weekend. Mozilla: most within 30 minutes, 90 % within 4 to 8 hours, a step at 24 hours, 95 % within two
 	// days; a mobile design allows 72 hours.
-	"offline-flush": {Delay: gen.Delay{Kind: gen.Mixture, Cap: hours(72), Mixture: []gen.Part{
+	"offline-flush": {Delay: gen.Delay{Kind: gen.Mixture, Cap: 72 * hour, Mixture: []gen.Part{
 		{Share: 0.75, Delay: gen.Delay{
-			Kind: gen.Lognormal, Low: minutes(10), P1: 0.5, High: hours(8), P2: 0.99, Cap: hours(24),
+			Kind: gen.Lognormal, Low: 10 * minute, P1: 0.5, High: 8 * hour, P2: 0.99, Cap: 24 * hour,
 		}},
 		{Share: 0.20, Delay: gen.Delay{
-			Kind: gen.Step, Low: hours(24), Then: &gen.Delay{Kind: gen.Exponential, Low: hours(2), Cap: hours(24)},
+			Kind: gen.Step, Low: 24 * hour, Then: &gen.Delay{Kind: gen.Exponential, Low: 2 * hour, Cap: 24 * hour},
 		}},
-		{Share: 0.05, Delay: gen.Delay{Kind: gen.Uniform, Low: hours(48), High: hours(72)}},
+		{Share: 0.05, Delay: gen.Delay{Kind: gen.Uniform, Low: 48 * hour, High: 72 * hour}},
 	}}},
 	// A connector restarts and reads again what it had not committed, of at most one interval: Kafka Connect's
 	// offset.flush.interval.ms is a minute. The record is the same one, at the same place in the log.
-	"connector-replay": {SameOffset: true, Delay: gen.Delay{Kind: gen.Uniform, Low: millis(1_000), High: minutes(1)}},
+	"connector-replay": {SameOffset: true, Delay: gen.Delay{Kind: gen.Uniform, Low: second, High: minute}},
 	// Two agents capture one log for availability: milliseconds to seconds apart, the source position is equal
 	// (noxdafox/rabbitmq-message-deduplication#122).
-	"dual-capture": {SameOffset: true, Delay: gen.Delay{Kind: gen.Uniform, High: millis(1_000)}},
+	"dual-capture": {SameOffset: true, Delay: gen.Delay{Kind: gen.Uniform, High: second}},
 	// A standby region sends what it cannot know to have been sent: the same id under a new offset, after seconds to
 	// minutes, or after the hours of an outage (pulsar#23697).
 	"failover-replay": {Delay: gen.Delay{Kind: gen.Mixture, Mixture: []gen.Part{
 		{Share: 0.95, Delay: gen.Delay{
-			Kind: gen.Lognormal, Low: millis(10_000), P1: 0.5, High: minutes(5), P2: 0.99, Cap: minutes(30),
+			Kind: gen.Lognormal, Low: 10 * second, P1: 0.5, High: 5 * minute, P2: 0.99, Cap: 30 * minute,
 		}},
-		{Share: 0.05, Delay: gen.Delay{Kind: gen.Uniform, Low: hours(1), High: hours(4)}},
+		{Share: 0.05, Delay: gen.Delay{Kind: gen.Uniform, Low: hour, High: 4 * hour}},
 	}}},
 	// A nightly bug or a re-import sends a range of the past again: same id and event time, a flood
 	// (mozilla/bigquery-etl#376, #413). There is no default for when, of what and how fast.
@@ -59,17 +58,17 @@ var origins = map[string]gen.Duplicate{
 	// A bot replays the requests of others under one id of its own, at the time of the replay: milliseconds to minutes
 	// (Snowplow's account of duplicate ids). For a bot's own events there is reuse.
 	"bot-constant-id": {ConstantID: true, Restamp: true, Delay: gen.Delay{
-		Kind: gen.Lognormal, Low: millis(1_000), P1: 0.5, High: minutes(5), P2: 0.99, Cap: minutes(30),
+		Kind: gen.Lognormal, Low: second, P1: 0.5, High: 5 * minute, P2: 0.99, Cap: 30 * minute,
 	}},
 }
 
 const floodOrigin = "backfill-flood"
 
-func millis(n stream.Time) stream.Time { return n }
-
-func minutes(n stream.Time) stream.Time { return n * stream.Time(time.Minute/time.Millisecond) }
-
-func hours(n stream.Time) stream.Time { return minutes(60 * n) }
+const (
+	second stream.Time = 1000
+	minute             = 60 * second
+	hour               = 60 * minute
+)
 
 // ready is a rule as its origin makes it.
 func ready(origin string) gen.Duplicate {

