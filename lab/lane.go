@@ -74,10 +74,10 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	}
 	if measured {
 		ledger.Right = promised(plan, r.scenario.Version(), r.workload)
-		cause := causeOf(plan, r.workload)
+		leaks := newLeaks(plan, r.workload)
 		ledger.Cause = func(leak sim.LeakedRow) string {
-			why := cause(leak)
-			if why == "ttl" && !leak.Update && seenWithin(r.workload, leak, plan.StateTTL) {
+			why := leaks.cause(leak)
+			if why == "ttl" && !leak.Update && leaks.seenWithin(leak, plan.StateTTL) {
 				l.withinTTL++
 			}
 			return why

@@ -135,8 +135,26 @@ var broken = []struct {
 		"delay: 0s", "delay: {cap: 1h}",
 	}},
 	{name: "distribution with one quantile", edits: []string{"{p50: 40ms, p99.9: 8s}", "{p50: 40ms}"}},
+	{name: "ready-made origins and copies", edits: []string{
+		"{origin: copy, where: \"price < 100\", delay: 0s}", "{origin: backfill-flood, at: 1h, range: [0s, 2h], rate: 2}",
+		"{origin: producer-retry, rate: 0.4%, delay: {uniform: [2h, 3h]}}",
+		"{origin: dual-capture, copies: {geometric: {}}, new_id: maybe, partition: elsewhere, offset: old, speed: 5}",
+		"{uuid: true}", "{uuid: true, reuse: {rate: 60%, aftr: 1h}}", "{faker: \"{firstname}\"}", "{retry: false}",
+	}},
+	{name: "no number of copies", edits: []string{
+		"delay: 0s", "delay: 0s, copies: 0", "rate: 0.4%", "rate: 0.4%, copies: {zipf: {cap: 9}, geometric: {mean: 2}}",
+	}},
+	{name: "too many copies", edits: []string{
+		"delay: 0s", "delay: 0s, copies: 16_000_000, partition: other",
+		"rate: 0.4%", "rate: 0.4%, copies: {zipf: {cap: 16000000}}",
+		"count: 2", "count: 1", "partition: 1, from", "partition: 0, from",
+	}},
 	{name: "origin", edits: []string{
 		"origin: copy", "origin: original", "origin: producer-retry", "origin: Producer Retry",
+	}},
+	{name: "nearly a ready-made origin", edits: []string{
+		`origin: copy, where: "price < 100", delay: 0s`, `origin: producer-rety, where: "price < 100"`,
+		"origin: producer-retry", "origin: dual-captures",
 	}},
 	{name: "dates", edits: []string{"  duration: 8h", "  start: 2026-02-30T00:00Z\n  duration: 8h"}},
 	{name: "dates before the epoch", edits: []string{"  duration: 8h", "  start: 1969-12-31\n  duration: 8h"}},
@@ -488,7 +506,12 @@ func TestShipped(t *testing.T) {
 		if s.Workload.Spec == nil {
 			continue
 		}
-		if s.Workload.Spec.Duration < 8*3600*1000 || s.Workload.Spec.Rate*8*3600 < 200_000 {
+		spec, perEvent := s.Workload.Spec, 1.0
+		for _, d := range spec.Duplicates {
+			perEvent += d.Rate * d.Copies.Mean()
+		}
+		plateau := slices.ContainsFunc(s.Require, func(r scenarios.Requirement) bool { return r.Name == scenarios.StateClass })
+		if plateau && (spec.Duration < 8*hour || spec.Rate*float64(spec.Duration)/1000*perEvent < 150_000) {
 			t.Errorf("%s is too short to show a plateau of state", file)
 		}
 		w, err := gen.New(*s.Workload.Spec, s.Seed)
