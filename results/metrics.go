@@ -42,6 +42,9 @@ func (s *Strategy) Metric(path string) (value float64, ok bool) {
 	return value, ok
 }
 
+// unknown is the value of a metric that is not known.
+const unknown = -1
+
 // visit calls back for every number below v, named by the JSON names on the way to it. Lists are no metrics.
 func visit(v reflect.Value, path string, each func(path string, value float64)) {
 	switch {
@@ -49,6 +52,10 @@ func visit(v reflect.Value, path string, each func(path string, value float64)) 
 		each(path, float64(v.Int()))
 	case v.CanFloat():
 		each(path, v.Float())
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		visit(reflect.Zero(v.Type().Elem()), path, func(path string, _ float64) { each(path, unknown) })
+	case v.Kind() == reflect.Pointer:
+		visit(v.Elem(), path, each)
 	case v.Kind() == reflect.Map:
 		for _, key := range mapKeys[path] {
 			value := v.MapIndex(reflect.ValueOf(key))
@@ -74,6 +81,7 @@ const (
 	Millis             // a span of time, in milliseconds
 	Share              // a part of 1
 	Bytes
+	Sum // of a column, in its unit
 )
 
 // UnitOf tells by its name what a metric is counted in.
@@ -83,8 +91,10 @@ func UnitOf(metric string) Unit {
 		return Millis
 	case strings.Contains(metric, "bytes"):
 		return Bytes
-	case metric == "residual" || strings.HasSuffix(metric, "_rate"):
+	case metric == "residual" || metric == "amount.error" || strings.HasSuffix(metric, "_rate"):
 		return Share
+	case strings.HasPrefix(metric, "amount."):
+		return Sum
 	}
 	return Whole
 }
@@ -101,6 +111,7 @@ var (
 	explainsSwallowed = explanation{[]string{"swallowed"}, explainsLosses.causes}
 	explainsLeaks     = explanation{[]string{"leaked"}, func(s *Strategy) map[string]int64 { return s.LeaksByCause }}
 	explainsWait      = explanation{fates: []string{"slowest"}}
+	explainsGone      = explanation{append(explainsLosses.fates, "diverted"), explainsLosses.causes}
 )
 
 // explanations has what explains a metric by its name, or by what its name begins with up to a dot.
@@ -114,6 +125,11 @@ var explanations = map[string]explanation{
 	"leaked":            explainsLeaks,
 	"leaks_by_cause":    explainsLeaks,
 	"fates.leaked":      explainsLeaks,
+	"amount.twice":      explainsLeaks,
+	"amount.twice_rate": explainsLeaks,
+	"amount.gone":       explainsGone,
+	"amount.gone_rate":  explainsGone,
+	"amount":            {fates: []string{"leaked", "late_first", "swallowed", "wrong_version", "diverted"}},
 	"wrong_version":     {fates: []string{"wrong_version"}},
 	"synthesized":       {fates: []string{"synthesized"}},
 	"latency_ms.wait":   explainsWait,

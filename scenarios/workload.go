@@ -39,6 +39,8 @@ func (l *loader) workload(n *yml.Node) {
 		yml.May("silent", l.silences(&spec.Silent)),
 		yml.May("outage", l.outages(&spec.Outage)),
 		yml.May("duplicates", l.duplicates(spec)),
+		yml.May("keys", later),
+		yml.May("amount", later),
 	)
 	if spec.PartitionBy == "" && len(spec.Key) > 0 {
 		spec.PartitionBy = spec.Key[0]
@@ -53,6 +55,7 @@ func (l *loader) workload(n *yml.Node) {
 	l.scenario.Workload.Schema = schemaOf(spec)
 	known := func(part string) bool { return l.sound(n, part) || n.Get(part) == nil && l.sound(n, "events") }
 	l.columnsKnown = known("fields") && known("event_time")
+	l.keys(n)
 }
 
 // schemaOf lists the columns of a generated workload: the fields, then the event time.
@@ -184,6 +187,8 @@ func (l *loader) trace(n *yml.Node) {
 		yml.May("partitions", func(n *yml.Node) {
 			l.Object(n, yml.Must("count", yml.Bare(l.Reader, &t.Spec.Partitions, yml.Whole(1, 65535))))
 		}),
+		yml.May("keys", later),
+		yml.May("amount", later),
 	)
 	if columns.Arrival == "" {
 		columns.Arrival = columns.EventTime
@@ -202,6 +207,7 @@ func (l *loader) trace(n *yml.Node) {
 		return
 	}
 	t.Rows, l.scenario.Workload.Schema, l.columnsKnown = rows, rows.Schema(), true
+	l.keys(n)
 }
 
 // sound reports whether a field of a mapping is there and without faults.
