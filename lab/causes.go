@@ -9,20 +9,22 @@ import (
 	"deduplab/stream"
 )
 
-// causeOf finds why a copy came through beside another row of its event: the first cause that applies.
+// causeOf finds why a copy came through beside another row of its event: the first cause that applies. The keys of rows
+// are those of the strategy, which the workload is under.
 func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 	if plan.Leaks == strategies.NoDeduplication {
 		return func(sim.LeakedRow) string { return "no_dedup" }
 	}
+	same := sameKey(w)
 	return func(leak sim.LeakedRow) string {
 		if leak.Update && (plan.ToChangelog || !plan.Changelog.Has(stream.UpdateBefore)) {
 			return "unretracted" // a +U whose -U was not sent leaves the row before it in the result
 		}
-		newKey := w.NewKey(leak.Tag.Origin())
-		isSameKey := func(t stream.Tag) bool { return w.NewKey(t.Origin()) == newKey }
+		newKey := !same(leak.Tag, stream.NewTag(leak.Tag.Event(), 0, 0))
+		isSameKey := func(t stream.Tag) bool { return same(t, leak.Tag) }
 		otherKey := newKey || anyOther(w, leak, func(t stream.Tag) bool { return !isSameKey(t) })
-		sameKey := siblings(w, leak, isSameKey)
-		if newKey || len(sameKey) == 0 && otherKey {
+		earlier := siblings(w, leak, isSameKey)
+		if newKey || len(earlier) == 0 && otherKey {
 			return "regenerated_id"
 		}
 		switch plan.Leaks {
@@ -61,8 +63,8 @@ func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 
 // seenWithin reports whether another row of the leaked row's key had come within a span before it.
 func seenWithin(w gen.Workload, leak sim.LeakedRow, span stream.Time) bool {
-	newKey := w.NewKey(leak.Tag.Origin())
-	earlier := siblings(w, leak, func(t stream.Tag) bool { return w.NewKey(t.Origin()) == newKey })
+	same := sameKey(w)
+	earlier := siblings(w, leak, func(t stream.Tag) bool { return same(t, leak.Tag) })
 	n := len(earlier)
 	return n > 0 && w.Arrival(leak.Tag)-w.Arrival(earlier[n-1]) < span
 }

@@ -28,6 +28,7 @@ type lane struct {
 	bytes    int64 // physical, at the end of the span
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
+	sums      bool // the ledger sums a column
 	err       error
 }
 
@@ -42,16 +43,18 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		commit = 0
 	}
 	ledger := sim.LedgerSpec{
-		Workload: r.workload, Sink: job.Sink, CommitEvery: commit,
+		Workload: e.workload, Sink: job.Sink, CommitEvery: commit,
 		KeyOnly: plan.Output == strategies.KeyOnly, ToChangelog: plan.ToChangelog,
 		Retracts: job.Sink == strategies.Upsert || plan.Changelog != stream.InsertOnly,
 	}
 	if measured {
-		ledger.Right = promised(plan, r.scenario.Version(), r.workload)
-		cause := causeOf(plan, r.workload)
+		ledger.Right = promised(plan, r.scenario.Version(), e.workload)
+		ledger.Amount = r.amount(e)
+		l.sums = ledger.Amount != nil
+		cause := causeOf(plan, e.workload)
 		ledger.Cause = func(leak sim.LeakedRow) string {
 			why := cause(leak)
-			if why == "ttl" && !leak.Update && seenWithin(r.workload, leak, plan.StateTTL) {
+			if why == "ttl" && !leak.Update && seenWithin(e.workload, leak, plan.StateTTL) {
 				l.withinTTL++
 			}
 			return why
@@ -64,6 +67,22 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	return l, l.err
 }
 
+// amount returns what the ledger of a strategy sums; nil where its result does not have it.
+func (r *run) amount(e entry) func(stream.Tag, []stream.Tag) int64 {
+	schema := e.workload.Schema()
+	column := schema.Index(r.scenario.Workload.Amount)
+	if column < 0 || !summed(e.plan, schema, column) {
+		return nil
+	}
+	of := amountOf(e.workload, column)
+	return func(tag stream.Tag, parts []stream.Tag) int64 {
+		if parts != nil {
+			tag = parts[column]
+		}
+		return of(tag)
+	}
+}
+
 // newTask makes the task of a lane.
 func (r *run) newTask(e entry, l *lane, sample stream.Time) *sim.Task {
 	job, plan := r.scenario.Job, e.plan
@@ -72,8 +91,8 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) *sim.Task {
 		declared = plan.Input
 	}
 	return sim.NewTask(sim.TaskSpec{
-		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
-		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
+		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: e.workload, New: plan.New,
+		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: e.prepare(),
 		CheckpointInterval: job.Checkpoint.Interval,
 		NewTable: func(_ int, ttl stream.Time) *sim.Table {
 			spec := sim.TableSpec{TTL: ttl, Sample: sample, SpillAt: r.options.SpillAt}
@@ -217,8 +236,12 @@ func (l *lane) close() {
 	}
 }
 
-// state fills in the state section.
-func (l *lane) state() results.State {
+// state fills in the state section. Keys are the distinct keys that had come by each sample, nil where those are the
+// events.
+func (l *lane) state(keys []int64) results.State {
+	for i, n := range keys {
+		l.series[i].Keys = n
+	}
 	s := results.State{Series: l.series, PhysicalBytes: l.bytes}
 	for _, sample := range l.series {
 		s.KeysLivePeak = max(s.KeysLivePeak, sample.KeysLive)

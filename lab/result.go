@@ -23,7 +23,7 @@ func (r *run) result() *results.Run {
 			Sink: s.Job.Sink.String(), State: s.Job.State, WatermarkPer: s.Job.Watermark.Per, Skew: s.Job.Skew,
 			CatchUpRate: r.catchUpRate(), MiniBatchMS: int64(s.Job.MiniBatch.Latency), MiniBatchSize: s.Job.MiniBatch.Size,
 		},
-		Workload: r.base.survey.result(),
+		Workload: r.base.survey.result(), Keys: r.base.survey.keyResults(),
 	}
 	for _, q := range s.Require {
 		out.Require = append(out.Require, results.Requirement{Name: q.Name, Bound: q.Bound})
@@ -40,6 +40,9 @@ func (r *run) result() *results.Run {
 func fillIn(r *results.Run) {
 	r.Require, r.Strategies, r.Summary = orEmpty(r.Require), orEmpty(r.Strategies), orEmpty(r.Summary)
 	r.Workload.Arrivals, r.Workload.Watermark = orEmpty(r.Workload.Arrivals), orEmpty(r.Workload.Watermark)
+	for i := range r.Keys {
+		r.Keys[i].Examples = orEmpty(r.Keys[i].Examples)
+	}
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
 		s.Subtasks, s.Determinism, s.Verdicts = orEmpty(s.Subtasks), orEmpty(s.Determinism), orEmpty(s.Verdicts)
@@ -79,8 +82,11 @@ func (r *run) strategy(i int, e entry, w results.Workload) results.Strategy {
 		},
 		LeaksByCause: map[string]int64{}, LossesByCause: map[string]int64{},
 	}
+	if e.Key != nil {
+		s.Key = e.Key.Name
+	}
 	if l := r.base.lanes[i]; l != nil {
-		r.measured(&s, i, l, plan, w)
+		r.measured(&s, i, l, e, w)
 	}
 	s.Verdicts = judge(r.scenario.Require, &s)
 	s.Findings = findings(&s, plan)
@@ -88,10 +94,15 @@ func (r *run) strategy(i int, e entry, w results.Workload) results.Strategy {
 }
 
 // measured fills in the numbers of a strategy that ran.
-func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan, w results.Workload) {
+func (r *run) measured(s *results.Strategy, i int, l *lane, e entry, w results.Workload) {
+	survey := r.base.survey
 	l.ledger.Result(s)
 	s.Examples = l.ledger.Examples()
-	s.State = l.state()
+	s.State = l.state(survey.keysAt(e.Key))
+	if l.sums {
+		of := l.ledger.Sums()
+		s.Amount = sums{survey.expected, of.Kept, of.Twice, of.Gone}.amount(survey.column)
+	}
 	s.LateDropped, s.LeakedWithinTTL = l.late, l.withinTTL
 	if s.ResultRows > 0 {
 		s.Residual = float64(s.Leaked) / float64(s.ResultRows)
@@ -99,10 +110,10 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan
 	if w.Copies > 0 {
 		s.LeakRate = float64(s.Leaked) / float64(w.Copies)
 	}
-	s.Undeclared = undeclared(plan.Changelog, s.Changes)
+	s.Undeclared = undeclared(e.plan.Changelog, s.Changes)
 	s.AppendOnlyViol = s.Updates
-	if !w.Labelled {
-		// The key is the truth, so a distinct event taken for a copy cannot be told.
+	if !w.Labelled && e.Key == nil {
+		// This key is the truth, so a distinct event taken for a copy cannot be told.
 		s.Fates.Swallowed = -1
 	}
 	for j := range l.rows {
