@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -73,6 +74,13 @@ func broken(run *results.Run) (faults []string) {
 		law(s.WrongVersion >= 0 && s.WrongVersion <= s.Fates.Kept, "%s: %d wrong versions, %d kept", s.ID, s.WrongVersion,
 			s.Fates.Kept)
 
+		if a := s.Amount; a != nil {
+			law(a.Twice >= 0 && a.Gone >= 0 && (a.Twice > 0) == (s.Leaked > 0) &&
+				(s.Lost == 0 || a.Gone > 0) && (a.Gone == 0 || s.Lost+s.Fates.Diverted > 0),
+				"%s: %d leaked, %d lost, %+v", s.ID, s.Leaked, s.Lost, *a)
+			law(a.TwiceRate*a.Expected-a.Twice < 1e-6 && a.Error*a.Expected-math.Abs(a.Result-a.Expected) < 1e-6,
+				"%s: shares of other numbers: %+v", s.ID, *a)
+		}
 		c := s.Changes
 		law(s.Updates == c.UpdateBefore+c.UpdateAfter+c.Delete, "%s: %d updates, %+v", s.ID, s.Updates, c)
 		law(s.AppendOnlyViol == s.Updates, "%s: %d updates violate append-only by %d", s.ID, s.Updates, s.AppendOnlyViol)
@@ -374,6 +382,8 @@ func anyScenario(t *rapid.T) *scenarios.Scenario {
 	}
 	s := &scenarios.Scenario{Name: "any", Seed: rapid.Uint64().Draw(t, "seed"), Job: job,
 		Workload: scenarios.Workload{Spec: &spec, Schema: workload.Schema()}}
+	keys := anyKeys(t)
+	s.Workload.Keys, s.Workload.Amount = keys, rapid.SampledFrom([]string{"", "price", "quantity"}).Draw(t, "amount")
 	ttl := func() string { return stream.FormatDuration(anySpan(t, "ttl")) }
 	size := func() string { return stream.FormatDuration(max(anySpan(t, "size"), 1)) }
 	orders := []string{"price asc", "price desc", "quantity asc, price desc", "id asc", "ts desc, price asc"}
@@ -423,8 +433,11 @@ func anyScenario(t *rapid.T) *scenarios.Scenario {
 		if len(wrong) > 0 {
 			t.Fatal(wrong)
 		}
-		s.Strategies = append(s.Strategies, scenarios.Entry{ID: fmt.Sprintf("%s-%d", name, i), Strategy: strategy,
-			Args: args})
+		e := scenarios.Entry{ID: fmt.Sprintf("%s-%d", name, i), Strategy: strategy, Args: args}
+		if name != "select-distinct" && rapid.Bool().Draw(t, "another key") {
+			e.Key = &keys[rapid.IntRange(0, len(keys)-1).Draw(t, "key")]
+		}
+		s.Strategies = append(s.Strategies, e)
 	}
 	return s
 }
