@@ -208,6 +208,7 @@ func TestNothingIsNull(t *testing.T) {
 	s.Require = nil
 	s.Job.Sink = strategies.Append
 	s.Workload.Spec.Duration = 1
+	s.Workload.Keys, s.Workload.Amount = []gen.Key{{Name: "price", Columns: []string{"price"}}}, "price"
 	r := run(t, s, lab.Options{Only: []string{"ptf", "proctime-desc"}})
 	if r.Workload.Rows > 0 || strategyOf(t, r, "ptf").Refused != "" || strategyOf(t, r, "proctime-desc").Refused == "" {
 		t.Fatalf("%d rows; want none, and that proctime-desc alone is refused", r.Workload.Rows)

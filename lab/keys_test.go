@@ -28,6 +28,7 @@ func TestContentKeyScenario(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Workload.Spec.Rate /= 2
 	r := run(t, s, lab.Options{})
 	for _, fault := range broken(r) {
 		t.Error(fault)
@@ -39,10 +40,10 @@ func TestContentKeyScenario(t *testing.T) {
 			newIDs),
 		// "merges legitimate repeats: two identical 5-dollar coffee purchases a minute apart become one", "revenue drops
 		// slightly after enabling deduplication"
-		"by-content": "leaked == 0, losses_by_cause.key_merge > 1000, amount.twice == 0, amount.gone_rate > 0.01, " +
+		"by-content": "leaked == 0, losses_by_cause.key_merge > 300, amount.twice == 0, amount.gone_rate > 0.003, " +
 			"same_under: fail",
 		// the shorter the memory, the fewer are merged, and the first retries come through
-		"by-content-1m": "losses_by_cause.key_merge > 0, losses_by_cause.key_merge < 100, leaks_by_cause.ttl > 0",
+		"by-content-1m": "losses_by_cause.key_merge > 0, losses_by_cause.key_merge < 50, leaks_by_cause.ttl > 0",
 		// "include a field that distinguishes real repeats, such as the client's own sequence number"
 		"by-content-seq": "leaked == 0, lost == 0, amount.error == 0, same_under: pass, all: pass",
 		// "exclude fields that change on retry"
@@ -58,14 +59,17 @@ func TestContentKeyScenario(t *testing.T) {
 	for _, k := range r.Keys {
 		byName[k.Name] = k
 	}
-	// With no memory limit in play the strategies do to the stream what the keys do.
-	for name, id := range map[string]string{"default": "by-id", "content": "by-content", "content-seq": "by-content-seq",
+	// Where all copies come within the TTL the strategies do to the stream what the keys do.
+	for name, id := range map[string]string{"default": "by-id", "content-seq": "by-content-seq",
 		"content-sent": "by-content-sent"} {
 		k, s := byName[name], strategyOf(t, r, id)
 		if k.Missed != s.Leaked || k.Merged != s.Lost || *k.Amount != *s.Amount {
 			t.Errorf("the key %s misses %d and merges %d, %+v; the strategy leaks %d and loses %d, %+v", name, k.Missed,
 				k.Merged, *k.Amount, s.Leaked, s.Lost, *s.Amount)
 		}
+	}
+	if merged := byName["content"].Merged; merged <= strategyOf(t, r, "by-content").Lost {
+		t.Errorf("%d events merged for ever, no more than within the TTL", merged)
 	}
 	pair := byName["content"].Examples[0]
 	if pair.Row.Fate != "merged" || pair.Row.Row["payment_id"] == pair.Other.Row["payment_id"] ||
