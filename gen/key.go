@@ -43,6 +43,7 @@ type Keyed struct {
 	schema stream.Schema
 	parts  []stream.Column // that the key is made of
 	from   []int           // where they stand
+	texts  bool            // one of them is text
 }
 
 // WithKey gives a workload another key.
@@ -52,6 +53,7 @@ func WithKey(w Workload, k Key) *Keyed {
 	for _, name := range k.Columns {
 		i := own.Index(name)
 		keyed.from, keyed.parts = append(keyed.from, i), append(keyed.parts, own.Columns[i])
+		keyed.texts = keyed.texts || own.Columns[i].Type == stream.String
 	}
 	return keyed
 }
@@ -63,22 +65,22 @@ func (k *Keyed) Schema() stream.Schema { return k.schema }
 func (k *Keyed) Record(tag stream.Tag) stream.Record {
 	record := k.Workload.Record(tag)
 	if k.key.Content {
-		record = append(record, stream.Value{Text: contentkey.Sum(k.cast(record))})
+		record = append(record, stream.Value{Text: contentkey.Sum(k.cast(tag))})
 	}
 	return record
 }
 
 // Key is the key of a row. NULL equals NULL.
 func (k *Keyed) Key(tag stream.Tag) stream.Key {
-	record := k.Workload.Record(tag)
 	if k.key.Content {
-		sum := contentkey.Digest(k.cast(record))
+		sum := contentkey.Digest(k.cast(tag))
 		return stream.Key{Hi: binary.BigEndian.Uint64(sum[:8]), Lo: binary.BigEndian.Uint64(sum[8:])}
 	}
+	var room [4]stream.Value
 	var scratch [128]byte
 	hash := keyHash{scratch[:0]}
-	for i, from := range k.from {
-		switch v := record[from]; {
+	for i, v := range k.values(room[:0], tag) {
+		switch {
 		case v.Null:
 			hash.null()
 		case k.parts[i].Type == stream.String:
@@ -90,14 +92,30 @@ func (k *Keyed) Key(tag stream.Tag) stream.Key {
 	return hash.key()
 }
 
+// values appends the columns that the key is made of. Where all are numbers the rest of the row need not be made.
+func (k *Keyed) values(to []stream.Value, tag stream.Tag) []stream.Value {
+	if !k.texts {
+		for _, from := range k.from {
+			n := k.Order(tag, from)
+			to = append(to, stream.Value{Null: n == stream.NullOrder, Int: n})
+		}
+		return to
+	}
+	record := k.Workload.Record(tag)
+	for _, from := range k.from {
+		to = append(to, record[from])
+	}
+	return to
+}
+
 // SameKey reports whether two rows have the same key.
 func (k *Keyed) SameKey(a, b stream.Tag) bool { return a == b || k.Key(a) == k.Key(b) }
 
 // cast is the text of the columns that a content key is made of.
-func (k *Keyed) cast(record stream.Record) []contentkey.Value {
+func (k *Keyed) cast(tag stream.Tag) []contentkey.Value {
 	values := make([]contentkey.Value, len(k.from))
-	for i, from := range k.from {
-		values[i] = castValue(record[from], k.parts[i])
+	for i, v := range k.values(nil, tag) {
+		values[i] = castValue(v, k.parts[i])
 	}
 	return values
 }

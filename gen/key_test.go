@@ -17,7 +17,8 @@ func purchases(t testing.TB) Workload {
 		Start: 1_767_225_600_000, Duration: 60_000, Rate: 5, Key: []string{"id"}, Partitions: 2,
 		Fields: []Field{{Name: "id", UUID: true}, {Name: "seq", Sequence: new(int64(1))},
 			{Name: "item", Choice: []Choice{{"coffee", 1}, {"tea", 1}}, Null: 0.1},
-			{Name: "price", Decimal: &[2]int64{-3, 3}}, {Name: "sent", Stamp: Sent}},
+			{Name: "price", Decimal: &[2]int64{-3, 3}}, {Name: "sent", Stamp: Sent},
+			{Name: "size", Int: &[2]int64{0, 2}, Null: 0.2}},
 		EventTime:  EventTime{Field: "ts"},
 		Duplicates: []Duplicate{{Origin: "retry", Rate: 1, NewID: true, Delay: Delay{Low: 10_000}}},
 	}, 1)
@@ -30,7 +31,8 @@ func purchases(t testing.TB) Workload {
 // A key is equal for two rows exactly if its columns are, whatever else differs.
 func TestKeysAreThoseOfTheirColumns(t *testing.T) {
 	w := purchases(t)
-	for _, columns := range [][]string{{"id"}, {"seq"}, {"item"}, {"item", "price"}, {"sent", "seq"}, {"ts"}} {
+	for _, columns := range [][]string{{"id"}, {"seq"}, {"item"}, {"item", "price"}, {"sent", "seq"}, {"ts"}, {"size"},
+		{"size", "item"}} {
 		for _, content := range []bool{false, true} {
 			k := WithKey(w, Key{Columns: columns, Content: content})
 			texts := map[stream.Key]string{}
