@@ -35,8 +35,8 @@ func (k Key) Schema(s stream.Schema) stream.Schema {
 	return s
 }
 
-// Keyed is a workload under another key than its own. Partitions, arrivals and the truth stay as they are. Whether a row
-// has another key than its original depends on the row, not on its origin: ask SameKey, not NewKey.
+// Keyed is a workload under another key than its own. Partitions, arrivals and the truth stay as they are. Whether a
+// row has another key than its original depends on the row, not on its origin: ask SameKey, not NewKey.
 type Keyed struct {
 	Workload
 	key    Key

@@ -63,12 +63,11 @@ type keyCount struct {
 	workload gen.Workload // under this key
 	amount   func(stream.Tag) int64
 
-	rows    int64
-	first   map[stream.Key]stream.Tag // the row that is kept
-	events  []eventSeen
-	missed  int64
-	origins map[string]int64 // of the missed rows
-	sums    sums
+	rows   int64
+	first  map[stream.Key]stream.Tag // the row that is kept
+	events []eventSeen
+	missed []int64 // rows by origin
+	sums   sums
 	// distinct is the number of keys at each sample of the state.
 	distinct []int64
 
@@ -109,7 +108,7 @@ func newKeyCounts(s scenarios.Workload, w gen.Workload) []*keyCount {
 			keyOf: func(r *stream.Row) stream.Key { return keyed.Key(r.Tag) }})
 	}
 	for _, k := range counts {
-		k.first, k.origins = map[stream.Key]stream.Tag{}, map[string]int64{}
+		k.first, k.missed = map[stream.Key]stream.Tag{}, make([]int64, len(w.Origins()))
 		if s.Amount != "" {
 			k.amount = amountOf(w, schema.Index(s.Amount))
 		}
@@ -127,14 +126,10 @@ func (k *keyCount) read(r *stream.Row) {
 	seen := &k.events[event]
 	*seen |= eventCame
 	key := k.keyOf(r)
-	first, known := k.first[key]
-	switch {
-	case known && first.Event() != event && *seen&eventKept == 0:
-		if len(k.merges) < keptPairs {
+	if first, known := k.first[key]; known {
+		if first.Event() != event && *seen&eventKept == 0 && len(k.merges) < keptPairs {
 			k.merges = append(k.merges, keyPair{r.Tag, first})
 		}
-		return
-	case known:
 		return
 	}
 	k.first[key] = r.Tag
@@ -143,10 +138,9 @@ func (k *keyCount) read(r *stream.Row) {
 		k.sums.kept += k.amountOf(r.Tag)
 		return
 	}
-	k.missed++
 	k.sums.twice += k.amountOf(r.Tag)
-	origin := k.workload.Origins()[r.Tag.Origin()]
-	if k.origins[origin]++; k.origins[origin] == 1 && len(k.misses) < shownPairs { // one of each origin
+	missed := &k.missed[r.Tag.Origin()]
+	if *missed++; *missed == 1 && len(k.misses) < shownPairs { // one of each origin
 		k.misses = append(k.misses, keyPair{r.Tag, k.earlier(r.Tag)})
 	}
 }
@@ -175,7 +169,13 @@ func (k *keyCount) sample() { k.distinct = append(k.distinct, int64(len(k.first)
 func (k *keyCount) result(expected int64, column stream.Column) results.Key {
 	out := results.Key{
 		Name: k.key.Name, Columns: k.key.Columns, Content: k.key.Content, Rows: k.rows, Keys: int64(len(k.first)),
-		Missed: k.missed, MissedByOrigin: k.origins,
+		MissedByOrigin: map[string]int64{},
+	}
+	for i, origin := range k.workload.Origins() {
+		if n := k.missed[i]; n > 0 {
+			out.Missed += n
+			out.MissedByOrigin[origin] += n
+		}
 	}
 	for event, seen := range k.events {
 		if seen == eventCame {

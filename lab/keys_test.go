@@ -162,12 +162,13 @@ strategies: [proctime-asc, proctime-asc: {id: by-person, key: person}, select-di
 	}
 }
 
-// Whatever the stream and the key: keeping the first row for ever leaks what the key misses and loses what it merges, and
-// the sums follow from the rows.
+// Whatever the stream and the key: keeping the first row for ever leaks what the key misses and loses what it merges,
+// and the sums follow from the rows.
 func TestAnyKeyIsWhatPerfectMemoryMakesOfIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := anyScenario(t)
-		s.Job.Sink, s.Job.Parallelism, s.Strategies = strategies.Retract, 1, nil // subtasks finish an instant in their own order
+		s.Job.Sink, s.Strategies = strategies.Retract, nil
+		s.Job.Parallelism = 1 // several subtasks finish one instant in an order of their own
 		s.Workload.Amount = "price"
 		s.Workload.Keys = anyKeys(t)
 		strategy, _ := strategies.Lookup("proctime-asc")

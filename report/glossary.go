@@ -40,8 +40,8 @@ var glossary = []entry{
 	{"residual", "Leaked rows among the rows of the result.", []string{"residual"}},
 	{"lost", "Events that are not in the result at all: late firsts and swallowed ones. Causes tell why.",
 		[]string{"lost", "losses_by_cause"}},
-	{"amount", "The sum of a column over the result, held against the sum over the originals of all events; the error is " +
-		"how far the two are apart, as a part of the latter.", []string{"amount"}},
+	{"amount", "The sum of a column over the result, held against the sum over the originals of all events; the error " +
+		"is how far the two are apart, as a part of the latter.", []string{"amount"}},
 	{"counted twice", "Of the amount: what rows beside another one of their event add.",
 		[]string{"amount.twice", "amount.twice_rate"}},
 	{"gone", "Of the amount: what events lack that are not in the result.", []string{"amount.gone", "amount.gone_rate"}},

@@ -21,7 +21,8 @@ const (
 const amountColumn = 3
 
 // Terminal writes the run as text: what the stream was, one row for each strategy with the numbers that decide, best
-// first, what each key makes of the stream, footnotes that say why a requirement is missed and where to look next, and the recommendation.
+// first, what each key makes of the stream, footnotes that say why a requirement is missed and where to look next, and
+// the recommendation.
 func Terminal(w io.Writer, run *results.Run) error {
 	var b strings.Builder
 	b.WriteString(headline(run) + "\n\n")

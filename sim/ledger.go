@@ -22,8 +22,8 @@ type LedgerSpec struct {
 	Retracts bool
 	// ToChangelog says that every change reaches the sink as an inserted row.
 	ToChangelog bool
-	// Amount is a number of a row, of which the ledger keeps the sums of the result; of a composed row its parts are given.
-	// Nil: there are no sums.
+	// Amount is a number of a row, of which the ledger keeps the sums of the result; of a composed row its parts are
+	// given. Nil: there are no sums.
 	Amount func(tag stream.Tag, parts []stream.Tag) int64
 	// Cause finds the cause of a leak: a row that came through beside another one of its event. Nil: Unexplained.
 	Cause func(LeakedRow) string
@@ -31,8 +31,8 @@ type LedgerSpec struct {
 	Right func(stream.Tag) bool
 }
 
-// Sums are of the amounts of rows: of those in the result that stand alone for their event, of those beside another one of
-// their event, and of the originals of events that are not in the result. Gone is known once Result has been called.
+// Sums are of the amounts of rows: of those in the result that stand alone for their event, of those beside another one
+// of their event, and of the originals of events that are not in the result. Gone is known once Result has been called.
 type Sums struct{ Kept, Twice, Gone int64 }
 
 // LeakedRow is a row that came through although its event is in the result already.
@@ -341,7 +341,9 @@ func (l *Ledger) add(c *Change, key stream.Key, content uint64, parts []stream.T
 	l.digest.row(content, key, 1)
 	event := c.Tag.Event()
 	f := l.at(event)
-	l.sum(c.Tag, parts, *f&inResult == 0, 1)
+	if l.spec.Amount != nil {
+		l.sum(l.spec.Amount(c.Tag, parts), *f&inResult == 0)
+	}
 	switch n := *f & inResult; {
 	case n == 0:
 		l.kept++
@@ -371,14 +373,13 @@ func (l *Ledger) add(c *Change, key stream.Key, content uint64, parts []stream.T
 	}
 }
 
-// sum adds the amount of a row that comes into the result or leaves it, by itself or beside another one of its event.
-func (l *Ledger) sum(tag stream.Tag, parts []stream.Tag, alone bool, sign int64) {
-	switch {
-	case l.spec.Amount == nil:
-	case alone:
-		l.sums.Kept += sign * l.spec.Amount(tag, parts)
-	default:
-		l.sums.Twice += sign * l.spec.Amount(tag, parts)
+// sum adds the amount of a row that comes into the result, with its sign turned for one that leaves it. Alone is a row
+// that stands for its event by itself.
+func (l *Ledger) sum(amount int64, alone bool) {
+	if alone {
+		l.sums.Kept += amount
+	} else {
+		l.sums.Twice += amount
 	}
 }
 
@@ -409,7 +410,9 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64) {
 	}
 	l.digest.row(content, key, ^uint64(0))
 	l.replaced++
-	l.sum(tag, nil, *f&inResult == 1, -1)
+	if l.spec.Amount != nil {
+		l.sum(-l.spec.Amount(tag, nil), *f&inResult == 1)
+	}
 	if l.spec.Right != nil && *f&rightRow != 0 && l.spec.Right(tag) {
 		*f &^= rightRow
 		l.wrong++

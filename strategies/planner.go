@@ -141,8 +141,8 @@ func (j Job) ddl(table string, extra ...string) string {
 	return "CREATE TABLE " + table + " (\n" + strings.Join(lines, ",\n") + "\n) WITH ('connector' = 'kafka');"
 }
 
-// contentKey renders the hash of some columns, each cast to text, with a sentinel for NULL and a separator. It tells the
-// same rows apart as Spark's does, but Flink writes moments in another way, so keys of the two engines do not match.
+// contentKey renders the hash of some columns, each cast to text, with a sentinel for NULL and a separator. It tells
+// the same rows apart as Spark's does, but Flink writes moments in another way, so keys of the two engines do not match.
 func contentKey(columns []string) string {
 	parts := make([]string, len(columns))
 	for i, name := range columns {
