@@ -36,7 +36,7 @@ func (k Key) Schema(s stream.Schema) stream.Schema {
 }
 
 // Keyed is a workload under another key than its own. Partitions, arrivals and the truth stay as they are. Whether a
-// row has another key than its original depends on the row, not on its origin: ask SameKey, not NewKey.
+// row has another key than its original depends on the row, not on its origin: ask HasNewKey, not NewKey.
 type Keyed struct {
 	Workload
 	key    Key
@@ -108,8 +108,10 @@ func (k *Keyed) values(to []stream.Value, tag stream.Tag) []stream.Value {
 	return to
 }
 
-// SameKey reports whether two rows have the same key.
-func (k *Keyed) SameKey(a, b stream.Tag) bool { return a == b || k.Key(a) == k.Key(b) }
+// HasNewKey reports whether a row has another key than the original of its event.
+func (k *Keyed) HasNewKey(tag stream.Tag) bool {
+	return tag.Origin() != 0 && k.Key(tag) != k.Key(stream.NewTag(tag.Event(), 0, 0))
+}
 
 // cast is the text of the columns that a content key is made of.
 func (k *Keyed) cast(tag stream.Tag) []contentkey.Value {

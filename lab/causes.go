@@ -15,16 +15,16 @@ func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 	if plan.Leaks == strategies.NoDeduplication {
 		return func(sim.LeakedRow) string { return "no_dedup" }
 	}
-	same := sameKey(w)
+	hasNewKey := hasNewKey(w)
 	return func(leak sim.LeakedRow) string {
 		if leak.Update && (plan.ToChangelog || !plan.Changelog.Has(stream.UpdateBefore)) {
 			return "unretracted" // a +U whose -U was not sent leaves the row before it in the result
 		}
-		newKey := !same(leak.Tag, stream.NewTag(leak.Tag.Event(), 0, 0))
-		isSameKey := func(t stream.Tag) bool { return same(t, leak.Tag) }
+		newKey := hasNewKey(leak.Tag)
+		isSameKey := func(t stream.Tag) bool { return hasNewKey(t) == newKey }
 		otherKey := newKey || anyOther(w, leak, func(t stream.Tag) bool { return !isSameKey(t) })
-		earlier := siblings(w, leak, isSameKey)
-		if newKey || len(earlier) == 0 && otherKey {
+		sameKey := siblings(w, leak, isSameKey)
+		if newKey || len(sameKey) == 0 && otherKey {
 			return "regenerated_id"
 		}
 		switch plan.Leaks {
@@ -63,8 +63,9 @@ func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
 
 // seenWithin reports whether another row of the leaked row's key had come within a span before it.
 func seenWithin(w gen.Workload, leak sim.LeakedRow, span stream.Time) bool {
-	same := sameKey(w)
-	earlier := siblings(w, leak, func(t stream.Tag) bool { return same(t, leak.Tag) })
+	hasNewKey := hasNewKey(w)
+	newKey := hasNewKey(leak.Tag)
+	earlier := siblings(w, leak, func(t stream.Tag) bool { return hasNewKey(t) == newKey })
 	n := len(earlier)
 	return n > 0 && w.Arrival(leak.Tag)-w.Arrival(earlier[n-1]) < span
 }

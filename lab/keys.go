@@ -11,12 +11,12 @@ import (
 	"deduplab/stream"
 )
 
-// sameKey tells whether two rows of one event have the same key.
-func sameKey(w gen.Workload) func(a, b stream.Tag) bool {
+// hasNewKey tells whether a row has another key than the original of its event.
+func hasNewKey(w gen.Workload) func(stream.Tag) bool {
 	if k, ok := w.(*gen.Keyed); ok {
-		return k.SameKey
+		return k.HasNewKey
 	}
-	return func(a, b stream.Tag) bool { return w.NewKey(a.Origin()) == w.NewKey(b.Origin()) }
+	return func(tag stream.Tag) bool { return w.NewKey(tag.Origin()) }
 }
 
 // amountOf returns the number in a column of a row, 0 for NULL.
