@@ -19,10 +19,20 @@ type column struct {
 	plain bool   // a range that is never NULL, which is quick to draw from
 	ranks *weights
 	nulls chance
+
+	// Of an id that is used again: how often, how long after, and the one that does not change.
+	reuses                           chance
+	after                            sampler
+	reusePicks, reuseAfter, constant source
 }
 
-func newColumn(f Field) column {
-	c := column{Field: f, nulls: newChance(f.Null)}
+func newColumn(f Field, seed uint64) column {
+	c := column{Field: f, nulls: newChance(f.Null), constant: newSource(seed, "constant of field "+f.Name)}
+	if f.Reuse != nil {
+		c.reuses, c.after = newChance(f.Reuse.Rate), newSampler(f.Reuse.After)
+		c.reusePicks = newSource(seed, "reuse of field "+f.Name)
+		c.reuseAfter = newSource(seed, "age of the reused field "+f.Name)
+	}
 	for _, bounds := range []*[2]int64{f.Int, f.Decimal} {
 		if bounds != nil {
 			c.low, c.width, c.plain = bounds[0], uint64(bounds[1]-bounds[0])+1, f.Null == 0

@@ -92,6 +92,17 @@ func (k *Keyed) Key(tag stream.Tag) stream.Key {
 	return hash.key()
 }
 
+// ReusedID reports whether an event shares its id with others and the key holds it, so that equal keys come from that.
+func (k *Keyed) ReusedID(event uint64) bool {
+	own := k.Workload.Schema()
+	for _, column := range own.Key {
+		if !slices.Contains(k.from, column) {
+			return false
+		}
+	}
+	return k.Workload.ReusedID(event)
+}
+
 // values appends the columns that the key is made of. Where all are numbers the rest of the row need not be made.
 func (k *Keyed) values(to []stream.Value, tag stream.Tag) []stream.Value {
 	if !k.texts {

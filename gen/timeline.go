@@ -33,7 +33,7 @@ type timeline struct {
 	gapSource source
 	warp      *warp // nil for a constant rate
 	silences  []silence
-	partition func(draw uint64) int // of a candidate
+	partition func(event) int // of a candidate
 
 	mu    sync.Mutex   // held to add a mark
 	known atomic.Int64 // how many marks there are
@@ -54,7 +54,7 @@ type silence struct {
 	from, to  uint64
 }
 
-func newTimeline(s Spec, seed uint64, partition func(uint64) int) *timeline {
+func newTimeline(s Spec, seed uint64, partition func(event) int) *timeline {
 	perTick := s.Rate / 1000 / tickPerMs
 	t := &timeline{
 		gaps:      newQuantiles(distuv.Exponential{Rate: perTick}.Quantile, float64(longest)*tickPerMs),
@@ -104,7 +104,7 @@ func (t *timeline) proceed(e *event) {
 // silent reports whether the partition of a candidate is silent when it would be created.
 func (t *timeline) silent(e event) bool {
 	for _, s := range t.silences {
-		if s.from <= e.at && e.at < s.to && s.partition == t.partition(e.draw) {
+		if s.from <= e.at && e.at < s.to && s.partition == t.partition(e) {
 			return true
 		}
 	}

@@ -36,6 +36,9 @@ type Workload interface {
 	Rows(to []stream.Tag, event uint64) []stream.Tag
 	// NewKey reports whether rows of this origin carry another key than their original (a retry with a new id).
 	NewKey(origin int) bool
+	// ReusedID reports whether the key of an event holds an id that the workload gives to different events, so that
+	// equal keys of two events come from that.
+	ReusedID(event uint64) bool
 }
 
 // Stream delivers the rows of a workload in order of (arrival, partition, offset).

@@ -9,87 +9,156 @@ import (
 	"deduplab/stream"
 )
 
-// causeOf finds why a copy came through beside another row of its event: the first cause that applies. The keys of rows
-// are those of the strategy, which the workload is under.
-func causeOf(plan strategies.Plan, w gen.Workload) func(sim.LeakedRow) string {
-	if plan.Leaks == strategies.NoDeduplication {
-		return func(sim.LeakedRow) string { return "no_dedup" }
+// leaks finds why copies of one strategy's run came through beside another row of their event.
+type leaks struct {
+	plan   strategies.Plan
+	w      gen.Workload          // under the strategy's key
+	newKey func(stream.Tag) bool // whether a row has another key than its original
+	renews bool                  // some rows may have
+	rows   []stream.Tag          // scratch space
+	crowds map[uint64]*family    // of events with many rows, which may all leak
+}
+
+func newLeaks(plan strategies.Plan, w gen.Workload) *leaks {
+	l := &leaks{plan: plan, w: w, newKey: hasNewKey(w), crowds: map[uint64]*family{}}
+	_, l.renews = w.(*gen.Keyed)
+	for origin := range w.Origins() {
+		l.renews = l.renews || w.NewKey(origin)
 	}
-	hasNewKey := hasNewKey(w)
-	return func(leak sim.LeakedRow) string {
-		if leak.Update && (plan.ToChangelog || !plan.Changelog.Has(stream.UpdateBefore)) {
-			return "unretracted" // a +U whose -U was not sent leaves the row before it in the result
+	return l
+}
+
+// family is the rows of one event.
+type family struct {
+	rows   []stream.Tag // in order of arrival
+	places []int        // by copy number: the place in rows
+	newKey stream.Time  // when the first row with a new key arrives
+	// contents has the first place of each content among the rows that have the original's key, once it was asked for.
+	contents map[uint64]int
+}
+
+// manyRows is how many rows make it worth while to keep what is known of an event.
+const manyRows = 16
+
+func (l *leaks) family(event uint64) *family {
+	if f := l.crowds[event]; f != nil {
+		return f
+	}
+	l.rows = l.w.Rows(l.rows[:0], event)
+	f := &family{rows: l.rows, newKey: stream.MaxTime}
+	for i := 0; i < len(f.rows) && l.renews && f.newKey == stream.MaxTime; i++ {
+		if l.newKey(f.rows[i]) {
+			f.newKey = l.w.Arrival(f.rows[i])
 		}
-		newKey := hasNewKey(leak.Tag)
-		isSameKey := func(t stream.Tag) bool { return hasNewKey(t) == newKey }
-		otherKey := newKey || anyOther(w, leak, func(t stream.Tag) bool { return !isSameKey(t) })
-		sameKey := siblings(w, leak, isSameKey)
-		if newKey || len(sameKey) == 0 && otherKey {
+	}
+	if len(f.rows) >= manyRows {
+		f.rows = slices.Clone(f.rows)
+		f.places = make([]int, len(f.rows))
+		for i, tag := range f.rows {
+			f.places[tag.Copy()] = i
+		}
+		l.crowds[event] = f
+	}
+	return f
+}
+
+func (f *family) place(tag stream.Tag) int {
+	if f.places != nil {
+		return f.places[tag.Copy()]
+	}
+	return slices.Index(f.rows, tag)
+}
+
+// predecessor is the place of the last row before a place that has the original's key, -1 if there is none.
+func (l *leaks) predecessor(f *family, place int) int {
+	for place--; place >= 0 && l.newKey(f.rows[place]); place-- {
+	}
+	return place
+}
+
+// equal reports whether a row with the original's key before a place has the content of the row there.
+func (l *leaks) equal(f *family, place int) bool {
+	content := l.w.Content(f.rows[place])
+	if f.places == nil {
+		for i := l.predecessor(f, place); i >= 0; i = l.predecessor(f, i) {
+			if l.w.Content(f.rows[i]) == content {
+				return true
+			}
+		}
+		return false
+	}
+	if f.contents == nil {
+		f.contents = map[uint64]int{}
+		for i := l.predecessor(f, len(f.rows)); i >= 0; i = l.predecessor(f, i) {
+			f.contents[l.w.Content(f.rows[i])] = i
+		}
+	}
+	first, ok := f.contents[content]
+	return ok && first < place
+}
+
+// cause is the first cause that applies to a leak.
+func (l *leaks) cause(leak sim.LeakedRow) string {
+	plan := l.plan
+	switch {
+	case plan.Leaks == strategies.NoDeduplication:
+		return "no_dedup"
+	case leak.Update && (plan.ToChangelog || !plan.Changelog.Has(stream.UpdateBefore)):
+		return "unretracted" // a +U whose -U was not sent leaves the row before it in the result
+	case l.newKey(leak.Tag):
+		return "regenerated_id"
+	}
+	f := l.family(leak.Tag.Event())
+	place := f.place(leak.Tag)
+	// A row with another key can have come through before the leaked row, though it may have arrived after it: subtasks
+	// send what one watermark lets go of in an order of their own.
+	otherKey := f.newKey <= leak.At
+	if otherKey && l.predecessor(f, place) < 0 {
+		return "regenerated_id"
+	}
+	switch plan.Leaks {
+	case strategies.ByContent:
+		if !l.equal(f, place) {
+			return "payload_differs"
+		}
+	case strategies.ByWindow:
+		if otherKey && !l.inAnotherWindow(f, leak) {
 			return "regenerated_id"
 		}
-		switch plan.Leaks {
-		case strategies.ByContent:
-			content := w.Content(leak.Tag)
-			if len(siblings(w, leak, func(t stream.Tag) bool { return w.Content(t) == content })) == 0 {
-				return "payload_differs"
-			}
-		case strategies.ByWindow:
-			// Rows of one key and window are one row of the result.
-			event := w.Schema().Event
-			window := func(t stream.Tag) stream.Time {
-				return strategies.WindowEnd(stream.Time(w.Order(t, event)), plan.Window)
-			}
-			another := func(t stream.Tag) bool { return isSameKey(t) && window(t) != window(leak.Tag) }
-			if otherKey && !anyOther(w, leak, another) {
-				return "regenerated_id"
-			}
-			return "window_boundary"
-		case strategies.ByTimer:
-			// Had the state been kept from the last row on, as the article means it, the copy would have been caught.
-			if seenWithin(w, leak, plan.Timer) {
-				return "stale_timer"
-			}
-			return "horizon"
+		return "window_boundary"
+	case strategies.ByTimer:
+		// Had the state been kept from the last row on, as the article means it, the copy would have been caught.
+		if l.seenWithin(leak, plan.Timer) {
+			return "stale_timer"
 		}
-		switch {
-		case plan.StateTTL > 0:
-			return "ttl"
-		case otherKey:
-			return "regenerated_id"
-		}
-		return sim.Unexplained
+		return "horizon"
 	}
+	switch {
+	case plan.StateTTL > 0:
+		return "ttl"
+	case otherKey:
+		return "regenerated_id"
+	}
+	return sim.Unexplained
+}
+
+// inAnotherWindow reports whether a row with the original's key and another window can have come through before the
+// leaked row: rows of one key and window are one row of the result.
+func (l *leaks) inAnotherWindow(f *family, leak sim.LeakedRow) bool {
+	window := func(t stream.Tag) stream.Time {
+		return strategies.WindowEnd(stream.Time(l.w.Order(t, l.w.Schema().Event)), l.plan.Window)
+	}
+	own := window(leak.Tag)
+	return slices.ContainsFunc(f.rows, func(t stream.Tag) bool {
+		return !l.newKey(t) && l.w.Arrival(t) <= leak.At && window(t) != own
+	})
 }
 
 // seenWithin reports whether another row of the leaked row's key had come within a span before it.
-func seenWithin(w gen.Workload, leak sim.LeakedRow, span stream.Time) bool {
-	hasNewKey := hasNewKey(w)
-	newKey := hasNewKey(leak.Tag)
-	earlier := siblings(w, leak, func(t stream.Tag) bool { return hasNewKey(t) == newKey })
-	n := len(earlier)
-	return n > 0 && w.Arrival(leak.Tag)-w.Arrival(earlier[n-1]) < span
-}
-
-// siblings are the rows of the leaked row's event that arrived before it and are of a kind, in order of arrival.
-func siblings(w gen.Workload, leak sim.LeakedRow, kind func(stream.Tag) bool) []stream.Tag {
-	var earlier []stream.Tag
-	for _, tag := range w.Rows(nil, leak.Tag.Event()) {
-		if tag == leak.Tag {
-			break
-		}
-		if kind(tag) {
-			earlier = append(earlier, tag)
-		}
-	}
-	return earlier
-}
-
-// anyOther reports whether a row of the event that is of a kind can have come through before the leaked row, though it
-// may have arrived after it: subtasks send what one watermark lets go of in an order of their own.
-func anyOther(w gen.Workload, leak sim.LeakedRow, kind func(stream.Tag) bool) bool {
-	return slices.ContainsFunc(w.Rows(nil, leak.Tag.Event()), func(t stream.Tag) bool {
-		return t != leak.Tag && w.Arrival(t) <= leak.At && kind(t)
-	})
+func (l *leaks) seenWithin(leak sim.LeakedRow, span stream.Time) bool {
+	f := l.family(leak.Tag.Event())
+	last := l.predecessor(f, f.place(leak.Tag))
+	return last >= 0 && l.w.Arrival(leak.Tag)-l.w.Arrival(f.rows[last]) < span
 }
 
 // promised tells the row that a result must end with from the others of its event: the version that the scenario
@@ -108,16 +177,24 @@ func promised(plan strategies.Plan, version string, w gen.Workload) func(stream.
 	return nil
 }
 
-// best tells the rows before which no other row of their event comes.
+// best tells the rows before which no other row of their event comes. Before is a strict weak order.
 func best(w gen.Workload, before func(a, b stream.Tag) bool) func(stream.Tag) bool {
 	var rows []stream.Tag
+	crowds := map[uint64]stream.Tag{} // the best of events with many rows
 	return func(tag stream.Tag) bool {
-		rows = w.Rows(rows[:0], tag.Event())
-		for _, other := range rows {
-			if other != tag && before(other, tag) {
-				return false
+		first, known := crowds[tag.Event()]
+		if !known {
+			rows = w.Rows(rows[:0], tag.Event())
+			first = rows[0]
+			for _, other := range rows[1:] {
+				if before(other, first) {
+					first = other
+				}
+			}
+			if len(rows) >= manyRows {
+				crowds[tag.Event()] = first
 			}
 		}
-		return true
+		return !before(first, tag)
 	}
 }

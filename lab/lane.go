@@ -51,10 +51,10 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		ledger.Right = promised(plan, r.scenario.Version(), e.workload)
 		ledger.Amount = r.amount(e)
 		l.sums = ledger.Amount != nil
-		cause := causeOf(plan, e.workload)
+		leaks := newLeaks(plan, e.workload)
 		ledger.Cause = func(leak sim.LeakedRow) string {
-			why := cause(leak)
-			if why == "ttl" && !leak.Update && seenWithin(e.workload, leak, plan.StateTTL) {
+			why := leaks.cause(leak)
+			if why == "ttl" && !leak.Update && leaks.seenWithin(leak, plan.StateTTL) {
 				l.withinTTL++
 			}
 			return why

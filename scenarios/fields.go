@@ -54,17 +54,29 @@ func (l *loader) column(n *yml.Node) gen.Field {
 			yml.Value(l.Reader, &stamp, yml.OneOf(string(gen.Created), string(gen.Sent)))(n)
 			fd.Stamp = gen.Stamp(stamp)
 		}),
+		yml.May("retry", yml.Bare(l.Reader, &fd.Retry, yml.Boolean)),
+		yml.May("position", yml.Bare(l.Reader, &fd.Position, yml.Boolean)),
+		yml.May("reuse", func(n *yml.Node) {
+			fd.Reuse = &gen.Reuse{}
+			l.Object(n,
+				yml.Must("rate", yml.Value(l.Reader, &fd.Reuse.Rate, share)),
+				yml.May("after", l.delay(&fd.Reuse.After)),
+				yml.May("constant", yml.Bare(l.Reader, &fd.Reuse.Constant, yml.Boolean)),
+			)
+		}),
 		yml.May("nulls", yml.Value(l.Reader, &fd.Null, share)),
 	)
 	kinds := len(n.Items)
-	if n.Get("nulls") != nil {
-		kinds--
+	for _, name := range []string{"nulls", "reuse"} {
+		if n.Get(name) != nil {
+			kinds--
+		}
 	}
-	none := n.Get("uuid") != nil && !fd.UUID
+	none := n.Get("uuid") != nil && !fd.UUID || n.Get("retry") != nil && !fd.Retry || n.Get("position") != nil && !fd.Position
 	if l.Faults() == before && n.Kind == yml.Mapping && (kinds != 1 || none) {
 		l.Add(n.NameAt, "column %s must be one of {uuid: true}, {int: [1, 9]}, {decimal: [0.50, 9.99]}, "+
-			"{faker: \"{firstname}\"}, {sequence: 1}, {zipf: {n: 1000}}, {choice: [red, green]}, {text: 200} and "+
-			"{timestamp: sent}", n.Name)
+			"{faker: \"{firstname}\"}, {sequence: 1}, {zipf: {n: 1000}}, {choice: [red, green]}, {text: 200}, "+
+			"{timestamp: sent}, {retry: true} and {position: true}", n.Name)
 	}
 	return fd
 }
@@ -114,10 +126,19 @@ func kindOf(fd gen.Field) string {
 		kind = "choice: " + formatChoices(fd.Choice)
 	case fd.Text > 0:
 		kind = fmt.Sprintf("text: %d", fd.Text)
+	case fd.Retry:
+		kind = "retry: true"
+	case fd.Position:
+		kind = "position: true"
 	case fd.Stamp != "":
 		kind = "timestamp: " + string(fd.Stamp)
 	default:
 		kind = "faker: " + strconv.Quote(fd.Faker)
+	}
+	if r := fd.Reuse; r != nil && r.Constant {
+		kind += fmt.Sprintf(", reuse: {rate: %s, constant: true}", formatShare(r.Rate))
+	} else if r != nil {
+		kind += fmt.Sprintf(", reuse: {rate: %s, after: %s}", formatShare(r.Rate), formatDelay(r.After))
 	}
 	if fd.Null > 0 {
 		kind += ", nulls: " + formatShare(fd.Null)

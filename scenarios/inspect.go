@@ -128,20 +128,6 @@ func (p *printer) workload(s *gen.Spec) {
 	}
 }
 
-func (p *printer) duplicate(d gen.Duplicate, fields []gen.Field) {
-	p.field(2, "- origin", quoted(d.Origin))
-	if d.Where != nil {
-		p.field(3, "where", quoted(formatWhere(d.Where, fields)))
-	}
-	p.orDefault(3, "rate", d.Rate == 1, formatShare(d.Rate))
-	p.orDefault(3, "delay", d.Delay.IsZero(), formatDelay(d.Delay))
-	p.orDefault(3, "new_id", !d.NewID, d.NewID)
-	p.orDefault(3, "restamp", !d.Restamp, d.Restamp)
-	if len(d.Change) > 0 {
-		p.field(3, "change", names(d.Change))
-	}
-}
-
 func (p *printer) trace(t *Trace) {
 	p.section("workload")
 	c := t.Spec.Columns

@@ -135,6 +135,19 @@ var broken = []struct {
 		"delay: 0s", "delay: {cap: 1h}",
 	}},
 	{name: "distribution with one quantile", edits: []string{"{p50: 40ms, p99.9: 8s}", "{p50: 40ms}"}},
+	{name: "ready-made origins and copies", edits: []string{
+		"{origin: copy, where: \"price < 100\", delay: 0s}", "{origin: backfill-flood, at: 1h, range: [0s, 2h], rate: 2}",
+		"{origin: producer-retry, rate: 0.4%, delay: {uniform: [2h, 3h]}}",
+		"{origin: dual-capture, copies: {geometric: {}}, new_id: maybe, partition: elsewhere, offset: old, speed: 5}",
+		"{uuid: true}", "{uuid: true, reuse: {rate: 60%, aftr: 1h}}", "{faker: \"{firstname}\"}", "{retry: false}",
+	}},
+	{name: "no number of copies", edits: []string{
+		"delay: 0s", "delay: 0s, copies: 0", "rate: 0.4%", "rate: 0.4%, copies: {zipf: {cap: 9}, geometric: {mean: 2}}",
+	}},
+	{name: "too many copies", edits: []string{
+		"delay: 0s", "delay: 0s, copies: 16_000_000, partition: other", "rate: 0.4%", "rate: 0.4%, copies: {zipf: {cap: 16000000}}",
+		"count: 2", "count: 1", "partition: 1, from", "partition: 0, from",
+	}},
 	{name: "origin", edits: []string{
 		"origin: copy", "origin: original", "origin: producer-retry", "origin: Producer Retry",
 	}},

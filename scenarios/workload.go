@@ -140,27 +140,6 @@ func (l *loader) outages(to *[]gen.Outage) func(*yml.Node) {
 	}
 }
 
-func (l *loader) duplicates(spec *gen.Spec) func(*yml.Node) {
-	return func(n *yml.Node) {
-		for _, entry := range l.Entries(n) {
-			d := gen.Duplicate{Rate: 1}
-			l.Object(entry,
-				yml.Must("origin", yml.Value(l.Reader, &d.Origin, slug)),
-				yml.May("where", l.where(&d.Where, spec.Fields)),
-				yml.May("rate", yml.Value(l.Reader, &d.Rate, share)),
-				yml.May("delay", l.delay(&d.Delay)),
-				yml.May("new_id", yml.Bare(l.Reader, &d.NewID, yml.Boolean)),
-				yml.May("restamp", yml.Bare(l.Reader, &d.Restamp, yml.Boolean)),
-				yml.May("change", l.columnNames(&d.Change, &spec.Fields)),
-			)
-			if d.Origin == "original" {
-				l.Add(entry.Get("origin").At, "original is what is copied, not the origin of a copy")
-			}
-			spec.Duplicates = append(spec.Duplicates, d)
-		}
-	}
-}
-
 func (l *loader) where(to **gen.Where, fields []gen.Field) func(*yml.Node) {
 	if len(fields) == 0 {
 		return func(*yml.Node) {} // that there are none is reported elsewhere

@@ -519,6 +519,12 @@ func (l *Ledger) fates() (results.Fates, map[string]int64) {
 		*to++
 		losses[cause]++
 	}
+	merged := func(event int) string {
+		if l.spec.Workload.ReusedID(uint64(event)) {
+			return "id_reuse"
+		}
+		return "key_merge"
+	}
 	for event, e := range l.events {
 		if e&inResult != 0 {
 			continue
@@ -532,9 +538,9 @@ func (l *Ledger) fates() (results.Fates, map[string]int64) {
 		}
 		switch why {
 		case lostReplaced:
-			lose(&f.Replaced, &f.Swallowed, "key_merge")
+			lose(&f.Replaced, &f.Swallowed, merged(event))
 		case lostAsDuplicate:
-			lose(copies, &f.Swallowed, "key_merge")
+			lose(copies, &f.Swallowed, merged(event))
 		case lostFiltered:
 			lose(&f.LateCopy, &f.LateFirst, "null_watermark")
 		case lostLate:
