@@ -14,14 +14,16 @@ import (
 // leaks finds why copies of one strategy's run came through beside another row of their event.
 type leaks struct {
 	plan   strategies.Plan
-	w      gen.Workload
-	renews bool               // rows of some origin have a new key
-	rows   []stream.Tag       // scratch space
-	crowds map[uint64]*family // of events with many rows, which may all leak
+	w      gen.Workload          // under the strategy's key
+	newKey func(stream.Tag) bool // whether a row has another key than its original
+	renews bool                  // some rows may have
+	rows   []stream.Tag          // scratch space
+	crowds map[uint64]*family    // of events with many rows, which may all leak
 }
 
 func newLeaks(plan strategies.Plan, w gen.Workload) *leaks {
-	l := &leaks{plan: plan, w: w, crowds: map[uint64]*family{}}
+	l := &leaks{plan: plan, w: w, newKey: hasNewKey(w), crowds: map[uint64]*family{}}
+	_, l.renews = w.(*gen.Keyed)
 	for origin := range w.Origins() {
 		l.renews = l.renews || w.NewKey(origin)
 	}
@@ -49,7 +51,7 @@ func (l *leaks) family(event uint64) *family {
 	l.rows = l.w.Rows(l.rows[:0], event)
 	f := &family{rows: l.rows, newKey: stream.MaxTime}
 	for i := 0; i < len(f.rows) && l.renews && f.newKey == stream.MaxTime; i++ {
-		if l.w.NewKey(f.rows[i].Origin()) {
+		if l.newKey(f.rows[i]) {
 			f.newKey = l.w.Arrival(f.rows[i])
 		}
 	}
@@ -74,7 +76,7 @@ func (f *family) place(tag stream.Tag) int {
 
 // predecessor is the place of the last row before a place that has the original's key, -1 if there is none.
 func (l *leaks) predecessor(f *family, place int) int {
-	for place--; place >= 0 && l.w.NewKey(f.rows[place].Origin()); place-- {
+	for place--; place >= 0 && l.newKey(f.rows[place]); place-- {
 	}
 	return place
 }
@@ -153,7 +155,7 @@ func (l *leaks) window(tag stream.Tag) stream.Time {
 
 // cause is the first cause that applies to a leak.
 func (l *leaks) cause(leak sim.LeakedRow) string {
-	plan, w := l.plan, l.w
+	plan := l.plan
 	switch {
 	case plan.Leaks == strategies.NoDeduplication:
 		return "no_dedup"
@@ -161,7 +163,7 @@ func (l *leaks) cause(leak sim.LeakedRow) string {
 		return "restart"
 	case leak.Update && (plan.ToChangelog || !plan.Changelog.Has(stream.UpdateBefore)):
 		return "unretracted" // a +U whose -U was not sent leaves the row before it in the result
-	case w.NewKey(leak.Tag.Origin()):
+	case l.newKey(leak.Tag):
 		return "regenerated_id"
 	}
 	f := l.family(leak.Tag.Event())
@@ -210,7 +212,7 @@ func (l *leaks) cause(leak sim.LeakedRow) string {
 func (l *leaks) inAnotherWindow(f *family, leak sim.LeakedRow) bool {
 	own := l.window(leak.Tag)
 	return slices.ContainsFunc(f.rows, func(t stream.Tag) bool {
-		return !l.w.NewKey(t.Origin()) && l.w.Arrival(t) <= leak.At && l.window(t) != own
+		return !l.newKey(t) && l.w.Arrival(t) <= leak.At && l.window(t) != own
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -74,6 +75,13 @@ func broken(run *results.Run) (faults []string) {
 		law(s.WrongVersion >= 0 && s.WrongVersion <= s.Fates.Kept, "%s: %d wrong versions, %d kept", s.ID, s.WrongVersion,
 			s.Fates.Kept)
 
+		if a := s.Amount; a != nil {
+			law(a.Twice >= 0 && a.Gone >= 0 && (a.Twice > 0) == (s.Leaked > 0) &&
+				(s.Lost == 0 || a.Gone > 0) && (a.Gone == 0 || s.Lost+s.Fates.Diverted > 0),
+				"%s: %d leaked, %d lost, %+v", s.ID, s.Leaked, s.Lost, *a)
+			law(a.TwiceRate*a.Expected-a.Twice < 1e-6 && a.Error*a.Expected-math.Abs(a.Result-a.Expected) < 1e-6,
+				"%s: shares of other numbers: %+v", s.ID, *a)
+		}
 		c := s.Changes
 		law(s.Updates == c.UpdateBefore+c.UpdateAfter+c.Delete, "%s: %d updates, %+v", s.ID, s.Updates, c)
 		law(s.AppendOnlyViol == s.Updates, "%s: %d updates violate append-only by %d", s.ID, s.Updates, s.AppendOnlyViol)
@@ -269,6 +277,7 @@ func TestNothingIsNull(t *testing.T) {
 	s.Require = nil
 	s.Job.Sink = strategies.Append
 	s.Workload.Spec.Duration = 1
+	s.Workload.Keys, s.Workload.Amount = []gen.Key{{Name: "price", Columns: []string{"price"}}}, "price"
 	r := run(t, s, lab.Options{Only: []string{"ptf", "proctime-desc"}})
 	if r.Workload.Rows > 0 || strategyOf(t, r, "ptf").Refused != "" || strategyOf(t, r, "proctime-desc").Refused == "" {
 		t.Fatalf("%d rows; want none, and that proctime-desc alone is refused", r.Workload.Rows)
@@ -452,6 +461,8 @@ func anyScenario(t *rapid.T) *scenarios.Scenario {
 	}
 	s := &scenarios.Scenario{Name: "any", Seed: rapid.Uint64().Draw(t, "seed"), Job: job,
 		Workload: scenarios.Workload{Spec: &spec, Schema: workload.Schema()}}
+	keys := anyKeys(t)
+	s.Workload.Keys, s.Workload.Amount = keys, rapid.SampledFrom([]string{"", "price", "quantity"}).Draw(t, "amount")
 	ttl := func() string { return stream.FormatDuration(anySpan(t, "ttl")) }
 	size := func() string { return stream.FormatDuration(max(anySpan(t, "size"), 1)) }
 	orders := []string{"price asc", "price desc", "quantity asc, price desc", "id asc", "ts desc, price asc"}
@@ -510,8 +521,11 @@ func anyScenario(t *rapid.T) *scenarios.Scenario {
 		if len(wrong) > 0 {
 			t.Fatal(wrong)
 		}
-		s.Strategies = append(s.Strategies, scenarios.Entry{ID: fmt.Sprintf("%s-%d", name, i), Strategy: strategy,
-			Args: args})
+		e := scenarios.Entry{ID: fmt.Sprintf("%s-%d", name, i), Strategy: strategy, Args: args}
+		if name != "select-distinct" && rapid.Bool().Draw(t, "another key") {
+			e.Key = &keys[rapid.IntRange(0, len(keys)-1).Draw(t, "key")]
+		}
+		s.Strategies = append(s.Strategies, e)
 	}
 	return s
 }

@@ -48,6 +48,7 @@ type lane struct {
 	bytes    int64 // physical, at the end of the span
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
+	sums      bool // the ledger sums a column
 	err       error
 	// takesNull says that rows without event time are taken, as Spark does; failed is why the strategy's job ended, and the run did not.
 	takesNull bool
@@ -68,13 +69,15 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		commit = 0
 	}
 	ledger := sim.LedgerSpec{
-		Workload: r.workload, Sink: job.Sink, CommitEvery: commit,
+		Workload: e.workload, Sink: job.Sink, CommitEvery: commit,
 		KeyOnly: plan.Output == strategies.KeyOnly, ToChangelog: plan.ToChangelog,
 		Retracts: job.Sink == strategies.Upsert || plan.Changelog != stream.InsertOnly,
 	}
 	if measured {
-		ledger.Right = promised(plan, r.scenario.Version(), r.workload)
-		leaks := newLeaks(plan, r.workload)
+		ledger.Right = promised(plan, r.scenario.Version(), e.workload)
+		ledger.Amount = r.amount(e)
+		l.sums = ledger.Amount != nil
+		leaks := newLeaks(plan, e.workload)
 		ledger.Cause = func(leak sim.LeakedRow) string {
 			why := leaks.cause(leak)
 			if why == "ttl" && !leak.Update && leaks.seenWithin(leak, plan.StateTTL) {
@@ -90,19 +93,35 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	return l, l.err
 }
 
+// amount returns what the ledger of a strategy sums; nil where its result does not have it.
+func (r *run) amount(e entry) func(stream.Tag, []stream.Tag) int64 {
+	schema := e.workload.Schema()
+	column := schema.Index(r.scenario.Workload.Amount)
+	if column < 0 || !summed(e.plan, schema, column) {
+		return nil
+	}
+	of := amountOf(e.workload, column)
+	return func(tag stream.Tag, parts []stream.Tag) int64 {
+		if parts != nil {
+			tag = parts[column]
+		}
+		return of(tag)
+	}
+}
+
 // newTask makes the task of a lane.
 func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 	job, plan := r.scenario.Job, e.plan
 	if plan.Batch != nil {
-		return r.newBatchEngine(plan, l, sample)
+		return r.newBatchEngine(e, l, sample)
 	}
 	declared := plan.Changelog
 	if plan.ToChangelog {
 		declared = plan.Input
 	}
 	return sim.NewTask(sim.TaskSpec{
-		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
-		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
+		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: e.workload, New: plan.New,
+		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: e.prepare(),
 		CheckpointInterval: job.Checkpoint.Interval,
 		NewTable:           func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
 	})
@@ -119,11 +138,11 @@ func (r *run) newTable(l *lane, ttl, sample stream.Time) *sim.Table {
 }
 
 // newBatchEngine makes the engine of a micro-batch query.
-func (r *run) newBatchEngine(plan strategies.Plan, l *lane, sample stream.Time) *sim.BatchEngine {
-	spark := r.scenario.Job.Spark
+func (r *run) newBatchEngine(e entry, l *lane, sample stream.Time) *sim.BatchEngine {
+	spark, plan := r.scenario.Job.Spark, e.plan
 	from, to := r.workload.Span()
 	spec := sim.BatchSpec{
-		Records: r.workload, Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
+		Records: e.workload, Prepare: e.prepare(), Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
 		NoDataBatches: spark.NoDataBatches,
 		NewTable:      func() *sim.Table { return r.newTable(l, 0, sample) },
 	}
@@ -286,8 +305,12 @@ func (l *lane) close() {
 	}
 }
 
-// state fills in the state section.
-func (l *lane) state() results.State {
+// state fills in the state section. Keys are the distinct keys that had come by each sample, nil where those are the
+// events.
+func (l *lane) state(keys []int64) results.State {
+	for i, n := range keys {
+		l.series[i].Keys = n
+	}
 	s := results.State{Series: l.series, PhysicalBytes: l.bytes}
 	for _, sample := range l.series {
 		s.KeysLivePeak = max(s.KeysLivePeak, sample.KeysLive)

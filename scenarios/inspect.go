@@ -31,6 +31,7 @@ func (s *Scenario) Inspect(w io.Writer) error {
 	} else {
 		p.workload(s.Workload.Spec)
 	}
+	p.keys(s.Workload)
 	p.job(s.Job)
 	p.section("strategies")
 	for _, e := range s.Strategies {
@@ -181,6 +182,18 @@ func (p *printer) trace(t *Trace) {
 	p.orDefault(2, "count", t.Spec.Partitions == 1, t.Spec.Partitions)
 }
 
+func (p *printer) keys(w Workload) {
+	if len(w.Keys) > 0 {
+		p.open(1, "keys")
+	}
+	for _, k := range w.Keys {
+		p.field(2, quoted(k.Name), formatKey(k))
+	}
+	if w.Amount != "" {
+		p.field(1, "amount", quoted(w.Amount))
+	}
+}
+
 func (p *printer) job(j Job) {
 	d := defaultJob()
 	p.section("job")
@@ -243,6 +256,9 @@ func formatTrigger(t sim.Trigger) string {
 func (p *printer) entry(e Entry) {
 	p.open(1, "- "+e.Strategy.Name)
 	p.orDefault(3, "id", e.ID == e.Strategy.Name, quoted(e.ID))
+	if e.Key != nil {
+		p.field(3, "key", quoted(e.Key.Name))
+	}
 	defaults, _ := e.Strategy.Resolve(nil, stream.Schema{})
 	for _, param := range e.Strategy.Params {
 		p.orDefault(3, param.Name, e.Args.Text(param.Name) == defaults.Text(param.Name), quoted(e.Args.Text(param.Name)))

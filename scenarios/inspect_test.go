@@ -150,6 +150,10 @@ func drawScenario(t *rapid.T) string {
 		d.maybe(", change: %s", d.pick("p", "[p, who]", "who"))
 		d.add("}\n")
 	}
+	if rapid.Bool().Draw(t, "keys") {
+		d.add("  keys:\n    a: %s\n    b: {content: %s}\n", d.pick("id", "[n, p]"), d.pick("p", "[who, n]"))
+		d.maybe("  amount: %s\n", d.pick("n", "p"))
+	}
 	d.maybe("job:\n  retention: 90m\n  parallelism: %d\n  sink: %s\n  watermark: {delay: %s, idle_after: %s, per: %s}\n"+
 		"  checkpoint: {interval: %s, delivery: %s}\n", d.int(1, 128), d.pick("append", "retract", "upsert"), d.span(0),
 		d.span(0), d.pick("partition", "reader"), d.span(1), d.pick("at-least-once", "exactly-once"))

@@ -214,6 +214,26 @@ var broken = []struct {
 		"- pass-through", "- pass-through: {ttl: 1h}",
 	}},
 	{name: "strategy against the schema", edits: []string{"order_by: price asc", "order_by: created_at desc"}},
+	{name: "keys", edits: []string{
+		"  key: order_id\n", "  key: order_id\n  keys: {by price: price, default: customer, who: [customer, custmer], " +
+			"twice: {content: [price, price]}, none: [], hash: {contents: price}}\n  amount: customer\n",
+		"- pass-through", "- pass-through: {key: hsah}", "{size: 1m}", "{size: 1m, key: by-price}",
+	}},
+	{name: "key of a strategy", edits: []string{
+		"  key: order_id\n", "  key: order_id\n  keys: {by-price: price, who: {content: customer}}\n",
+		"- pass-through", "- pass-through: {key: by-prize}\n  - select-distinct: {key: who}\n  - ptf: {key: [who]}",
+		"order_by: price asc", "order_by: price asc, key: by-price",
+		"lost: <= 0", "amount.error: <= 0.1%\n  amount.twice: 5\n  amount.errors: <= 1%",
+	}},
+	{name: "bound of a sum", edits: []string{
+		"  key: order_id\n", "  key: order_id\n  amount: price\n",
+		"lost: <= 0", "amount.error: 0.1%\n  amount.twice: <= -5\n  amount.gone: few",
+	}},
+	{name: "no keys", edits: []string{"  key: order_id\n", "  key: order_id\n  keys: {}\n  amount: prices\n"}},
+	{name: "a column in the place of the content key", edits: []string{
+		"customer: {faker", "dedup_key: {faker",
+		"  key: order_id\n", "  key: order_id\n  keys: {who: {content: dedup_key}, plain: dedup_key}\n",
+	}},
 	{name: "strategy twice", edits: []string{"- pass-through", "- tumble-agg", "id: by-price", "id: tumble-agg"}},
 	{name: "strategy not indented", edits: []string{
 		"- tumble-agg: {size: 1m}", "- tumble-agg:\n    size: 1m\n  - 7\n  - [ptf]",

@@ -43,6 +43,8 @@ func (l *loader) workload(n *yml.Node) {
 		yml.May("finished", l.finished(&spec.Finished)),
 		yml.May("clock", l.clocks(&spec.Clock)),
 		yml.May("duplicates", l.duplicates(spec)),
+		yml.May("keys", later),
+		yml.May("amount", later),
 	)
 	if spec.PartitionBy == "" && len(spec.Key) > 0 {
 		spec.PartitionBy = spec.Key[0]
@@ -57,6 +59,7 @@ func (l *loader) workload(n *yml.Node) {
 	l.scenario.Workload.Schema = schemaOf(spec)
 	known := func(part string) bool { return l.sound(n, part) || n.Get(part) == nil && l.sound(n, "events") }
 	l.columnsKnown = known("fields") && known("event_time")
+	l.keys(n)
 }
 
 // schemaOf lists the columns of a generated workload: the fields, then the event time.
@@ -179,6 +182,8 @@ func (l *loader) trace(n *yml.Node) {
 		yml.May("partitions", func(n *yml.Node) {
 			l.Object(n, yml.Must("count", yml.Bare(l.Reader, &t.Spec.Partitions, yml.Whole(1, 65535))))
 		}),
+		yml.May("keys", later),
+		yml.May("amount", later),
 	)
 	if columns.Arrival == "" {
 		columns.Arrival = columns.EventTime
@@ -200,6 +205,7 @@ func (l *loader) trace(n *yml.Node) {
 		return
 	}
 	t.Rows, l.scenario.Workload.Schema, l.columnsKnown = rows, rows.Schema(), true
+	l.keys(n)
 }
 
 // blameTrace reports what is wrong with a trace: at the column that the scenario names, and the rest at the trace.
