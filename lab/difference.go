@@ -43,7 +43,8 @@ func (r *run) findDifferences(ctx context.Context) error {
 		}
 		r.differences[cause] = map[int]string{}
 		for _, l := range after {
-			r.differences[cause][l.strategy] = r.firstDifference(cause, before[0].seen, l.seen)
+			e := r.entries[l.strategy]
+			r.differences[cause][l.strategy] = r.firstDifference(cause, e, before[0].seen, l.seen)
 			before = before[1:]
 		}
 	}
@@ -87,7 +88,7 @@ func (r *run) watch(ctx context.Context, p sim.Perturbation, wanted []watchLane)
 		if l.lane.err != nil {
 			return nil, l.lane.err
 		}
-		l.prepare, l.all = e.plan.Prepare(r.workload), e.plan.SharedCache
+		l.prepare, l.all = e.prepare(), e.plan.SharedCache
 		lanes[i], handlers[i] = l, l
 	}
 	feed := r.newFeed(p)
@@ -148,12 +149,12 @@ func (l *watchLane) concerns(row *stream.Row) bool {
 
 // firstDifference puts the two timelines of the first key that differs side by side: one that ends with other rows if
 // there is one, else one whose changes differ.
-func (r *run) firstDifference(cause string, before, after *watched) string {
+func (r *run) firstDifference(cause string, e entry, before, after *watched) string {
 	keys := append(before.keys[:len(before.keys):len(before.keys)], after.keys...)
 	for _, same := range []func(a, b []watchedChange) bool{sameEnd, sameChanges} {
 		for _, key := range keys {
 			if a, b := before.changes[key], after.changes[key]; !same(a, b) {
-				return fmt.Sprintf("%s: %s in the run, %s under %s", r.rowText(append(a[:len(a):len(a)], b...)[0].Tag),
+				return fmt.Sprintf("%s: %s in the run, %s under %s", r.rowText(e, append(a[:len(a):len(a)], b...)[0].Tag),
 					r.timeline(a), r.timeline(b), cause)
 			}
 		}
@@ -195,11 +196,18 @@ func sameChanges(a, b []watchedChange) bool {
 	return true
 }
 
-// rowText names the row's key.
-func (r *run) rowText(tag stream.Tag) string {
+// rowText names the columns of the row's key.
+func (r *run) rowText(e entry, tag stream.Tag) string {
 	schema, record := r.workload.Schema(), r.workload.Record(tag)
-	parts := make([]string, len(schema.Key))
-	for i, k := range schema.Key {
+	columns := schema.Key
+	if e.Key != nil {
+		columns = nil
+		for _, name := range e.Key.Columns {
+			columns = append(columns, schema.Index(name))
+		}
+	}
+	parts := make([]string, len(columns))
+	for i, k := range columns {
 		parts[i] = schema.Columns[k].Name + "=" + record[k].Format(schema.Columns[k])
 	}
 	return strings.Join(parts, " ")

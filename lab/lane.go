@@ -53,6 +53,7 @@ type lane struct {
 	openState func() (sim.Cold, error)
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
+	sums      bool       // the ledger sums a column
 	stages    *stages    // of a micro-batch query that is measured
 	after     *after     // what reads the result, nil for nothing
 	target    sim.Target // nil: in memory, or none
@@ -92,15 +93,17 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		sink = strategies.Retract
 	}
 	ledger := sim.LedgerSpec{
-		Workload: r.workload, Sink: sink, CommitEvery: commit,
+		Workload: e.workload, Sink: sink, CommitEvery: commit,
 		KeyOnly: plan.Output == strategies.KeyOnly, ToChangelog: plan.ToChangelog,
 		Retracts: job.Sink == strategies.Upsert || plan.Changelog != stream.InsertOnly,
 	}
 	if measured {
-		ledger.Right = promised(plan, r.scenario.Version(), r.workload)
-		cause := causeOf(plan, r.workload)
+		ledger.Right = promised(plan, r.scenario.Version(), e.workload)
+		ledger.Amount = r.amount(e)
+		l.sums = ledger.Amount != nil
+		leaks := newLeaks(plan, e.workload)
 		ledger.Cause = func(leak sim.LeakedRow) string {
-			why := cause(leak)
+			why := leaks.cause(leak)
 			if plan.Batch != nil && plan.Batch.Restarted != nil && leak.At >= from+job.Spark.Restart && job.Spark.Restart > 0 {
 				why = "restart" // with other columns, which the old state is of no use for
 			}
@@ -108,7 +111,7 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 				!slices.Contains([]string{"no_dedup", "regenerated_id", "same_batch"}, why) {
 				why = "restart" // a query that has not seen what came before
 			}
-			if why == "ttl" && !leak.Update && seenWithin(r.workload, leak, plan.StateTTL) {
+			if why == "ttl" && !leak.Update && leaks.seenWithin(leak, plan.StateTTL) {
 				l.withinTTL++
 			}
 			return why
@@ -125,20 +128,36 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	return l, l.err
 }
 
+// amount returns what the ledger of a strategy sums; nil where its result does not have it.
+func (r *run) amount(e entry) func(stream.Tag, []stream.Tag) int64 {
+	schema := e.workload.Schema()
+	column := schema.Index(r.scenario.Workload.Amount)
+	if column < 0 || !summed(e.plan, schema, column) {
+		return nil
+	}
+	of := amountOf(e.workload, column)
+	return func(tag stream.Tag, parts []stream.Tag) int64 {
+		if parts != nil {
+			tag = parts[column]
+		}
+		return of(tag)
+	}
+}
+
 // newTask makes the task of a lane.
 func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 	plan := e.plan
 	switch {
 	case plan.Batch == nil:
-		return sim.NewTask(r.taskSpec(plan, l, sample))
+		return sim.NewTask(r.taskSpec(e, plan, l, sample))
 	case len(plan.Front) == 0:
 		engine := sim.NewBatchEngine(r.batchSpec(e, l, sample))
 		l.watchBatches(engine)
 		return engine
 	}
-	chain := sim.ChainSpec{Records: r.workload, Query: r.batchSpec(e, l, sample)}
+	chain := sim.ChainSpec{Records: e.workload, Query: r.batchSpec(e, l, sample)}
 	for _, f := range plan.Front {
-		chain.Tasks = append(chain.Tasks, r.taskSpec(f.Plan, l, sample))
+		chain.Tasks = append(chain.Tasks, r.taskSpec(e, f.Plan, l, sample))
 	}
 	if l.stages != nil {
 		chain.OnChange = l.stages.change
@@ -156,15 +175,15 @@ func (l *lane) watchBatches(query *sim.BatchEngine) {
 }
 
 // taskSpec says how a strategy runs that takes a record at a time.
-func (r *run) taskSpec(plan strategies.Plan, l *lane, sample stream.Time) sim.TaskSpec {
+func (r *run) taskSpec(e entry, plan strategies.Plan, l *lane, sample stream.Time) sim.TaskSpec {
 	job := r.scenario.Job
 	declared := plan.Changelog
 	if plan.ToChangelog {
 		declared = plan.Input
 	}
 	return sim.TaskSpec{
-		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
-		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
+		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: e.workload, New: plan.New,
+		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: e.prepareFor(plan),
 		CheckpointInterval: job.Checkpoint.Interval, OnTimer: l.onTimer,
 		NewTable: func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
 	}
@@ -185,7 +204,7 @@ func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
 	spark := r.scenario.Job.Spark
 	from, to := r.workload.Span()
 	spec := sim.BatchSpec{
-		Records: r.workload, Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
+		Records: e.workload, Prepare: e.prepare(), Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
 		NoDataBatches: spark.NoDataBatches,
 		NewTable:      func() *sim.Table { return r.newTable(l, 0, sample) },
 	}
@@ -408,8 +427,12 @@ func (l *lane) close() {
 	}
 }
 
-// state fills in the state section.
-func (l *lane) state() results.State {
+// state fills in the state section. Keys are the distinct keys that had come by each sample, nil where those are the
+// events.
+func (l *lane) state(keys []int64) results.State {
+	for i, n := range keys {
+		l.series[i].Keys = n
+	}
 	s := results.State{Series: l.series, PhysicalBytes: l.bytes}
 	for _, sample := range l.series {
 		s.KeysLivePeak = max(s.KeysLivePeak, sample.KeysLive)

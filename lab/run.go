@@ -93,7 +93,7 @@ func newRun(s *scenarios.Scenario, o Options) (*run, error) {
 
 // basePass is the delivery that is measured.
 func (r *run) basePass(ctx context.Context) (*pass, error) {
-	return r.pass(ctx, "run", sim.Perturbation{}, newSurvey(r.workload))
+	return r.pass(ctx, "run", sim.Perturbation{}, newSurvey(r.workload, r.scenario.Workload))
 }
 
 // open makes or finds the workload of a scenario.
@@ -120,7 +120,26 @@ type run struct {
 // entry is one strategy, planned for the job.
 type entry struct {
 	scenarios.Entry
-	plan strategies.Plan
+	plan     strategies.Plan
+	workload gen.Workload // under the strategy's key
+}
+
+// prepare returns what fills in a row for the strategy beside what the source gives; nil where there is nothing to do.
+func (e entry) prepare() func(*stream.Row) { return e.prepareFor(e.plan) }
+
+// prepareFor is prepare for one of several plans that stand behind one another.
+func (e entry) prepareFor(plan strategies.Plan) func(*stream.Row) {
+	fill := plan.Prepare(e.workload)
+	keyed, ok := e.workload.(*gen.Keyed)
+	if !ok || plan.Key == strategies.ByRow {
+		return fill
+	}
+	return func(row *stream.Row) {
+		row.Key = keyed.Key(row.Tag)
+		if fill != nil {
+			fill(row)
+		}
+	}
 }
 
 func (r *run) plan() error {
@@ -134,7 +153,7 @@ func (r *run) plan() error {
 	for _, e := range r.scenario.Strategies {
 		ids = append(ids, e.ID)
 		if len(r.options.Only) == 0 || slices.Contains(r.options.Only, e.ID) {
-			r.entries = append(r.entries, entry{e, e.Strategy.Plan(e.Args, job)})
+			r.entries = append(r.entries, r.entry(e, job))
 		}
 	}
 	for _, id := range r.options.Only {
@@ -152,6 +171,16 @@ func (r *run) retire() {
 			r.entries[i].plan.Refused, r.base.lanes[i] = l.noEventTime.Error(), nil
 		}
 	}
+}
+
+// entry plans a strategy under its key.
+func (r *run) entry(e scenarios.Entry, job strategies.Job) entry {
+	e.Rekey(&job)
+	planned := entry{e, e.Strategy.Plan(e.Args, job), r.workload}
+	if e.Key != nil {
+		planned.workload = gen.WithKey(r.workload, *e.Key)
+	}
+	return planned
 }
 
 // causes are the perturbations that the strategies are replayed under, and what each one is.

@@ -8,15 +8,15 @@ import (
 	"deduplab/results"
 )
 
-// signed writes how far a number is from the true one: +0.37 %, exact.
-func signed(d results.Deviation) string {
+// deviation writes how far a number is from the true one: +0.37 %, exact.
+func deviation(d results.Deviation) string {
 	switch {
 	case d.Value == d.Truth:
 		return "exact"
 	case d.Value > d.Truth:
-		return "+" + ratio(d.Error)
+		return signed(d.Error)
 	}
-	return "-" + ratio(d.Error)
+	return signed(-d.Error)
 }
 
 // decimal writes a scaled number with its digits after the point.
@@ -61,14 +61,14 @@ func afterTable(spec *results.AfterSpec, all []*results.Strategy, head string) [
 	for _, s := range read(all) {
 		cells := []string{s.ID}
 		if w := s.After.Window; w != nil {
-			cells = append(cells, count(w.Rows), count(w.Wrong), signed(w.Count))
+			cells = append(cells, count(w.Rows), count(w.Wrong), deviation(w.Count))
 			if w.Sum != nil {
-				cells = append(cells, decimal(w.Sum.Value, spec.SumScale), signed(*w.Sum))
+				cells = append(cells, decimal(w.Sum.Value, spec.SumScale), deviation(*w.Sum))
 			}
 			cells = append(cells, ratio(w.Worst), count(w.Equal))
 		}
 		if j := s.After.Join; j != nil {
-			cells = append(cells, count(j.Rows.Value), signed(j.Rows))
+			cells = append(cells, count(j.Rows.Value), deviation(j.Rows))
 		}
 		rows = append(rows, cells)
 	}
@@ -120,7 +120,7 @@ func afterFigure(run *results.Run, all []*results.Strategy) figure {
 		}
 		if r.of(worst).Error > 0 {
 			see = append(see, fmt.Sprintf("%s is furthest from the truth behind %s: %s.", sentence(r.what), worst.ID,
-				signed(r.of(worst))))
+				deviation(r.of(worst))))
 		} else {
 			see = append(see, fmt.Sprintf("%s is exact behind every strategy.", sentence(r.what)))
 		}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -44,6 +45,22 @@ var columns = []column{
 	}},
 	{"update", "s", counted(func(s *results.Strategy) int64 { return s.Updates })},
 	{"undeclared change", "s", counted(func(s *results.Strategy) int64 { return s.Undeclared })},
+}
+
+// numberColumns are the columns of a run's table: with a column for the amount where one is summed.
+func numberColumns(run *results.Run) []column {
+	if !hasAmounts(run) {
+		return columns
+	}
+	amount := column{"amount", "", func(s *results.Strategy) cell {
+		a := s.Amount
+		if a == nil {
+			return cell{Text: off(a)}
+		}
+		return cell{off(a), fmt.Sprintf("%s of %s: %s counted twice, %s gone", results.FormatSum(a.Result),
+			results.FormatSum(a.Expected), results.FormatSum(a.Twice), results.FormatSum(a.Gone)), float(a.TwiceRate + a.GoneRate)}
+	}}
+	return slices.Insert(slices.Clone(columns), 3, amount)
 }
 
 func whole(n int64) string { return strconv.FormatInt(n, 10) }

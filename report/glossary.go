@@ -42,6 +42,14 @@ var glossary = []entry{
 	{"residual", "Leaked rows among the rows of the result.", []string{"residual"}},
 	{"lost", "Events that are not in the result at all: late firsts and swallowed ones. Causes tell why.",
 		[]string{"lost", "losses_by_cause"}},
+	{"amount", "The sum of a column over the result, held against the sum over the originals of all events; the error " +
+		"is how far the two are apart, as a part of the latter.", []string{"amount"}},
+	{"counted twice", "Of the amount: what rows beside another one of their event add.",
+		[]string{"amount.twice", "amount.twice_rate"}},
+	{"gone", "Of the amount: what events lack that are not in the result.", []string{"amount.gone", "amount.gone_rate"}},
+	{"key", "What of a row tells events apart: by the default key of the workload, unless a strategy names another.", nil},
+	{"duplicates missed", "Rows that stand beside another one of their event because they have another key.", nil},
+	{"events merged", "Events of which no row is kept, because other events have their keys.", nil},
 	{"rows in", "Rows that the strategy was given; its fates add up to them.", []string{"rows_in"}},
 	{"result rows", "Rows that the reader of the sink holds at the end.", []string{"result_rows"}},
 	{"kept", "The event is in the result through this row.", []string{"fates.kept"}},
@@ -81,6 +89,14 @@ var glossary = []entry{
 		[]string{"spark.numDroppedDuplicateRows"}},
 	{"standstill", "The longest time in which no batch moved the watermark, so that nothing left the state.",
 		[]string{"spark.standstill"}},
+
+	{"after", "What a query behind the strategy makes of its result: a count and a sum by windows of event time, and a join " +
+		"with the stream's events. The truth is what it makes of every event once, with the row that arrived first.",
+		[]string{"after"}},
+	{"equal rows", "Rows of the windows that equal another one: all that a deduplication behind them could remove.",
+		[]string{"after.window.equal"}},
+	{"worst window", "The largest error of any window; 100 % where a window should not be there at all.",
+		[]string{"after.window.worst"}},
 
 	{"wait", "From the first arrival of any row of an event to its first emission.", []string{"latency_ms.wait"}},
 	{"settle", "From the first arrival of an event to the last change of its row.", []string{"latency_ms.settle"}},
@@ -142,7 +158,7 @@ var glossary = []entry{
 	{"no_dedup", "Leak: the strategy removes nothing.", nil},
 	{"unretracted", "Leak: a +U went out without its -U, which leaves the row before it in the result of a reader " +
 		"that retracts (FLINK-40368).", nil},
-	{"regenerated_id", "Leak: the producer made a new id when it retried, so the key differs.", nil},
+	{"regenerated_id", "Leak: the copy has another key, as when a producer makes a new id for a retry.", nil},
 	{"payload_differs", "Leak: the whole row is compared, and another column differs.", nil},
 	{"ttl", "Leak: the state of the event had expired when the copy came.", nil},
 	{"horizon (cause)", "Leak: the copy came after the time for which the strategy remembers.", nil},

@@ -40,7 +40,10 @@ var functions = template.FuncMap{
 	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm, "fateTerm": fateTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
 	"mark": mark, "spaced": spaced, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
-	"partial": func() string { return partial },
+	"partial":    func() string { return partial },
+	"hasAmounts": hasAmounts, "off": off, "spelled": spelled, "missedRows": missedRows, "sumOf": sumOf,
+	"sum": results.FormatSum, "keysToSee": func() string { return keysToSee },
+	"keysUnlabelled": func() string { return keysUnlabelled },
 }
 
 var pageParsed = parse(pageTemplate)
@@ -115,6 +118,8 @@ type page struct {
 	Engines  []string // of all strategies
 	Sections []section
 
+	KeyExamples []keyExamples
+
 	Latency, State, Late, Changelog, Leaks, Tiers, After, Arrival, TradeOff figure
 
 	ResultsJSON template.JS
@@ -143,11 +148,13 @@ func newPage(run *results.Run) (*page, error) {
 	order := run.Ranked()
 	all := ran(order)
 	p := &page{
-		Run: run, Order: order, Ran: all, Columns: columns, Engines: engines(order),
+		Run: run, Order: order, Ran: all, Columns: numberColumns(run), Engines: engines(order),
 		Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
 		Latency: latencyFigure(all), State: stateFigure(all), Late: lateFigure(all), Changelog: changelogFigure(all),
 		Leaks: causesFigure(all), Tiers: tiersFigure(all), After: afterFigure(run, all),
-		Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all),
+		Arrival:     arrivalFigure(run.Workload),
+		TradeOff:    tradeOffFigure(all),
+		KeyExamples: newKeyExamples(run.Keys),
 	}
 	p.Question = fmt.Sprintf("Which way of removing the duplicates of %s meets every requirement?", run.Scenario)
 	p.Answer, p.Met = answer(run, order)
@@ -296,15 +303,20 @@ func sparkFacts(s *results.SparkJob) []fact {
 	return facts
 }
 
-func newSection(s *results.Strategy) section {
-	f := s.Fates
-	columns := map[string]bool{} // but for the event time, which has a column of its own
-	for _, e := range s.Examples {
+// columnsOf lists the columns of example rows but for the event time, which has a column of its own.
+func columnsOf(examples []results.Example) []string {
+	columns := map[string]bool{}
+	for _, e := range examples {
 		for name, value := range e.Row {
 			columns[name] = columns[name] || value != e.Event
 		}
 	}
 	maps.DeleteFunc(columns, func(_ string, shown bool) bool { return !shown })
+	return slices.Sorted(maps.Keys(columns))
+}
+
+func newSection(s *results.Strategy) section {
+	f := s.Fates
 	return section{
 		Strategy: s,
 		Fates: []fate{
@@ -312,7 +324,7 @@ func newSection(s *results.Strategy) section {
 			{"late first", f.LateFirst}, {"swallowed", f.Swallowed}, {"replaced", f.Replaced},
 			{"diverted", f.Diverted}, {"pending", f.Pending},
 		},
-		Columns: slices.Sorted(maps.Keys(columns)),
+		Columns: columnsOf(s.Examples),
 		Skew:    skew(s.Subtasks),
 	}
 }

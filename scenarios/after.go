@@ -49,14 +49,6 @@ func (l *loader) columnIndex(types ...stream.Type) func(string) (int, error) {
 	}
 }
 
-func columnNames(schema stream.Schema) []string {
-	names := make([]string, len(schema.Columns))
-	for i, c := range schema.Columns {
-		names[i] = c.Name
-	}
-	return names
-}
-
 // after writes the section as the loader reads it.
 func (p *printer) after(a After, schema stream.Schema) {
 	if a == (After{}) {

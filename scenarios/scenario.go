@@ -76,6 +76,8 @@ type Workload struct {
 	Spec   *gen.Spec
 	Trace  *Trace
 	Schema stream.Schema
+	Keys   []gen.Key // alternatives to the key that the workload comes with, in the order of the file
+	Amount string    // the column of numbers that results are summed by; empty: none
 }
 
 // Trace is a recorded stream.
@@ -154,6 +156,7 @@ type Entry struct {
 	ID       string
 	Strategy *strategies.Strategy
 	Args     strategies.Args
+	Key      *gen.Key // one of Workload.Keys; nil: the key that the workload comes with
 }
 
 // Requirement is one line of the section require. Its name is a metric with Op and Value, or state.class with Class,
@@ -264,6 +267,7 @@ type loader struct {
 	open     Open
 	// columnsKnown says that the workload's schema can be trusted to judge the columns that strategies name.
 	columnsKnown bool
+	keysKnown    bool // the same of the alternative keys
 }
 
 func (l *loader) load(root *yml.Node) {

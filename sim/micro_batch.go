@@ -24,6 +24,8 @@ type BatchSpec struct {
 	Inputs []stream.Time
 	// InputOf tells the input that a row belongs to. Nil: there is one.
 	InputOf func(*stream.Row) int
+	// Prepare fills in a row on its arrival, its key for one; may be nil.
+	Prepare func(*stream.Row)
 	// Policy makes one watermark of those of several inputs: spark.sql.streaming.multipleWatermarkPolicy.
 	Policy WatermarkPolicy
 	// NoDataBatches is spark.sql.streaming.noDataMicroBatches.enabled: a batch without rows follows one that moved the
@@ -440,14 +442,18 @@ func (m *BatchEngine) Row(row *stream.Row) {
 	}
 	m.Clock(row.Arrival - 1)
 	m.rows++
+	own := *row
+	if m.spec.Prepare != nil {
+		m.spec.Prepare(&own)
+	}
 	if m.err == nil {
-		m.waiting = append(m.waiting, *row)
+		m.waiting = append(m.waiting, own)
 		if r := m.spec.Restart; r != nil && r.Anew && row.Arrival >= r.At-r.Overlap {
-			m.overlap = append(m.overlap, *row)
+			m.overlap = append(m.overlap, own)
 		}
 	}
 	if !m.spec.Held {
-		m.book(Change{Tag: row.Tag, At: row.Arrival, Op: OpHold, First: row.First}, row.Key)
+		m.book(Change{Tag: own.Tag, At: own.Arrival, Op: OpHold, First: own.First}, own.Key)
 	}
 }
 

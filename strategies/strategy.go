@@ -35,7 +35,10 @@ type Strategy struct {
 // Job is what the planner knows beside the query: the table, the sink and the options.
 type Job struct {
 	Schema stream.Schema
-	Sink   Sink
+	// ContentOf names the columns that the key is the hash of: it is then the last column of the schema, which the job
+	// computes itself. Nil: the key comes with the rows.
+	ContentOf []string
+	Sink      Sink
 	// Input is the changelog mode that the source declares; 0 is insert-only. What the rows really are the planner does
 	// not know.
 	Input stream.ChangelogMode
