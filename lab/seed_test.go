@@ -183,6 +183,27 @@ the tiers find nothing that has a new id           | tiered                  | l
   so that counts are as high as without them       | pass-through            | after.window.count.error > 0.02
                                                    | tiered                  | after.window.count.error > 0.02
                                                    | tiered                  | after.window.wrong == 48
+  but a key of the content finds them              | by-content              | leaks_by_cause.regenerated_id == 0
+                                                   | by-content              | after.window.count.error < 0.002
+
+# content-key: "two identical 5-dollar coffee purchases become one; revenue drops slightly after enabling deduplication"
+
+the content merges payments that are two           | by-content              | losses_by_cause.key_merge > 10
+  and revenue drops                                | by-content              | amount.gone_rate > 0.0003, leaked == 0
+with the client's sequence number it does not      | by-content-seq          | lost == 0, leaked == 0, all: pass
+a field that changes on retry finds no copy        | by-content-sent         | leaks_by_cause.unexplained == 0
+                                                   | by-content-sent         | leaked > 50%, lost == 0
+the position catches what was read again           | by-position             | leaked < 80%, lost == 0
+  but no retry                                     | by-position             | leaked > 60%
+
+# backfill-month: "a replay of a month falls outside the MERGE lookback and inserts a month of duplicates"
+
+MERGE with a lookback inserts the month again      | merge-insert-only       | leaks_by_cause.lookback > 95%
+                                                   | merge-insert-only       | after.window.worst == 1
+the anti-join does not                             | anti-join-backfill      | all: pass, leaked == 0
+nor a MERGE that reads the whole table             | merge-whole-table       | all: pass, leaked == 0
+behind a watermark the flood is late               | behind-a-watermark      | spark.numRowsDroppedByWatermark >= 95%
+                                                   | behind-a-watermark      | all: pass
 
 # dedup-before: "a duplicate that reaches a windowed aggregation inflates a count"
 
@@ -403,7 +424,8 @@ func each(t *testing.T, w gen.Workload, f func(*stream.Row)) {
 // shippedNames are the scenarios that the lab ships.
 var shippedNames = []string{"orders", "orders-exact", "orders-log-append", "orders-last-price", "radio-frames",
 	"earthquakes", "flights", "spark-state", "spark-horizon", "quiet-input-min", "quiet-input-max", "key-change",
-	"migration", "replayed-batch", "regenerated-id", "dedup-before", "tiers"}
+	"migration", "replayed-batch", "regenerated-id", "dedup-before", "tiers",
+	"content-key", "backfill-month"}
 
 // shippedRuns run each shipped scenario once a test binary.
 var shippedRuns = func() map[string]func() (*results.Run, error) {
