@@ -375,6 +375,7 @@ type BatchEngine struct {
 	// again holds the rows of the overlap that have been handled before, and where they went if they did not go out.
 	again map[stream.Tag]Disposition
 
+	own           stream.Row // the latest one, as it was prepared
 	rows, dropped int64
 	lateBy        []int64 // by input
 	changes       []Change
@@ -442,14 +443,15 @@ func (m *BatchEngine) Row(row *stream.Row) {
 	}
 	m.Clock(row.Arrival - 1)
 	m.rows++
-	own := *row
+	m.own = *row
+	own := &m.own
 	if m.spec.Prepare != nil {
-		m.spec.Prepare(&own)
+		m.spec.Prepare(own)
 	}
 	if m.err == nil {
-		m.waiting = append(m.waiting, own)
+		m.waiting = append(m.waiting, *own)
 		if r := m.spec.Restart; r != nil && r.Anew && row.Arrival >= r.At-r.Overlap {
-			m.overlap = append(m.overlap, own)
+			m.overlap = append(m.overlap, *own)
 		}
 	}
 	if !m.spec.Held {
