@@ -27,7 +27,7 @@ type after struct {
 // newAfter reads the stream for the truth.
 func newAfter(spec scenarios.After, w gen.Workload) (*after, error) {
 	a := &after{spec: spec, records: w, schema: w.Schema()}
-	truth := a.reader()
+	truth := a.reader(w)
 	rows, buffer := w.Stream(), make([]stream.Row, 1024)
 	var firsts []stream.Tag
 	for {
@@ -63,9 +63,10 @@ func newAfter(spec scenarios.After, w gen.Workload) (*after, error) {
 	return truth, nil
 }
 
-// reader makes another one that has read nothing yet, with the same other input of the join.
-func (a *after) reader() *after {
-	r := &after{spec: a.spec, records: a.records, schema: a.schema, others: a.others}
+// reader makes another one that has read nothing yet, with the same other input of the join. Its rows have the columns
+// of these records, which may be more: a key of the content comes last.
+func (a *after) reader(records stream.Records) *after {
+	r := &after{spec: a.spec, records: records, schema: a.schema, others: a.others}
 	if w := a.spec.Window; w != nil {
 		r.windows = downstream.NewWindowAggregate(downstream.WindowSpec{Size: w.Size, Time: 0, Column: 1, Retracts: true,
 			OnePhase: true})

@@ -118,7 +118,7 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		}
 	}
 	if measured && r.after != nil && plan.Output != strategies.KeyOnly {
-		l.after = r.after.reader()
+		l.after = r.after.reader(e.workload)
 		ledger.OnRow = l.after.row
 	}
 	l.ledger = sim.NewLedger(ledger)

@@ -675,7 +675,6 @@ func (m *BatchEngine) stage(i int, rows []stream.Row, progress *StageProgress) [
 			s.out = append(s.out, c.out...)
 		}
 	}
-	m.dropped += progress.DroppedByWatermark
 	out := s.ctx[0].out
 	if len(s.ops) > 1 {
 		out = s.out
@@ -694,6 +693,9 @@ func (m *BatchEngine) commit(progress *BatchProgress, rows []stream.Row) *BatchP
 	}
 	if m.hasWatermark {
 		m.observe(rows)
+	}
+	for i := range progress.Stages {
+		m.dropped += progress.Stages[i].DroppedByWatermark
 	}
 	m.batches++
 	m.late = m.watermark
