@@ -2,7 +2,8 @@
 //
 // A recorded case is a JSON file: a strategy by its recorded id, options, input steps, and what the engine did in each
 // step. [Read] parses one, [Run] feeds its steps to the operator and returns where the two differ. The format and what
-// of it is to be compared are described in testdata/flink/README.md.
+// of it is to be compared are described in testdata/flink/README.md. A case of Spark holds the micro-batches of a query
+// instead, as testdata/spark/README.md describes: its code is read, and each batch goes through [sim.BatchEngine].
 package conformance
 
 import (

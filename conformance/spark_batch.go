@@ -177,7 +177,8 @@ func runHorizon(file string, b []byte) ([]Diff, error) {
 		return nil, err
 	}
 	defer in.Close()
-	r, err := measure.NewReader(measure.Columns{Keys: [][]string{{m[1]}}, EventTime: m[2], Arrival: m[2], Unit: "ms"}, false)
+	columns := measure.Columns{Keys: [][]string{{m[1]}}, EventTime: m[2], Arrival: m[2], Unit: "ms"}
+	r, err := measure.NewReader(columns, false)
 	if err != nil {
 		return nil, err
 	}

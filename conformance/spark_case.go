@@ -18,6 +18,7 @@ type sparkCase struct {
 	Code       codes                      `json:"code"`
 	Config     map[string]string          `json:"config"`
 	Columns    Columns                    `json:"columns"`
+	OutColumns Columns                    `json:"out_columns"`
 	Batches    []sparkBatch               `json:"batches"`
 }
 
@@ -39,6 +40,7 @@ type sparkBatch struct {
 	Removed            *int64             `json:"removed"`
 	DroppedByWatermark *int64             `json:"dropped_by_watermark"`
 	DroppedDuplicates  *int64             `json:"dropped_duplicates"`
+	RemovedByTTL       *int64             `json:"removed_by_ttl"`
 	State              *[]json.RawMessage `json:"state"`
 
 	Clock     *int64 `json:"clock_ms"`
@@ -46,15 +48,24 @@ type sparkBatch struct {
 
 	StartError *sparkError `json:"start_error"`
 	Error      *sparkError `json:"error"`
+	Chain      []string    `json:"error_chain"`
 	Conditions []string    `json:"error_conditions"`
+
+	// Of what foreachBatch did: the date in the statement, what the table's log says of it, and the table after it.
+	Today     string    `json:"today"`
+	Committed *bool     `json:"committed"`
+	Inserted  *int64    `json:"inserted"`
+	TableRows *int64    `json:"table_rows"`
+	Table     *[]Fields `json:"table"`
 
 	SinkFailed string `json:"sink_failed"`
 	Replay     bool   `json:"replay"`
 }
 
-// sparkError is an error, of which Spark's condition is compared.
+// sparkError is an error. Its condition is compared, the rest as far as the lab tells it.
 type sparkError struct {
 	Class     string `json:"class"`
+	Message   string `json:"message"`
 	Condition string `json:"condition"`
 }
 

@@ -23,8 +23,18 @@ type sparkQuery struct {
 
 	batch  strategies.BatchPlan
 	stages []sparkStage // of batch.Stages
-	// refused is the condition with which Spark does not start the query.
+	// refused is the condition with which Spark does not start the query, refusal the whole error where the lab tells it.
 	refused string
+	refusal *sim.QueryError
+
+	// Of a query whose state is the user's: its output mode and state store, the key, the column that it orders by where
+	// there is no watermark, and how its rows are spelled, which it looks up.
+	mode, provider string
+	why, count     string // names of the columns of what a function says
+	keyed          []int
+	time           string
+	outputs        *sparkOutputs
+	rows           *sparkRows
 }
 
 // sparkInput is a source.
@@ -36,17 +46,22 @@ type sparkInput struct {
 // sparkStage is what the comparison needs to know of a stage.
 type sparkStage struct {
 	key []int // its columns
-	// value spells what the state holds for a key.
-	value func(*sim.Entry) string
+	// value spells what the state holds for a key; stored does where it is the user's, with the names of the key.
+	value    func(*sim.Entry) string
+	stored   func(sim.Stored) string
+	keyNames []string
 }
 
 // query reads the code of a run.
-func (c *sparkCase) query(code string) (*sparkQuery, error) {
+func (c *sparkCase) query(code string, rows *sparkRows) (*sparkQuery, error) {
 	e, err := parseExpr(code)
 	if err != nil {
 		return nil, err
 	}
-	q := &sparkQuery{}
+	q := &sparkQuery{mode: c.OutputMode, provider: c.Config[optionProvider], rows: rows}
+	if n := len(c.OutColumns); n >= len(c.Columns)+2 {
+		q.why, q.count = c.OutColumns[n-2].Name, c.OutColumns[n-1].Name
+	}
 	for _, column := range c.Columns {
 		q.columns.names = append(q.columns.names, column.Name)
 		q.columns.types = append(q.columns.types, column.Type)
@@ -67,7 +82,24 @@ func (q *sparkQuery) read(e *expr) error {
 		q.inputs = append(q.inputs, sparkInput{delay: sim.NoWatermark})
 		return nil
 	}
-	if e.Kind != exprCall || e.On == nil {
+	switch {
+	case e.On == nil && e.is("fmgws", 4):
+		if err := q.read(e.Args[0]); err != nil {
+			return err
+		}
+		return q.flatMapGroups(e)
+	case e.On == nil && e.is("tws_ttl", 3):
+		if err := q.read(e.Args[0]); err != nil {
+			return err
+		}
+		return q.transformWithState(e)
+	case e.isCall("select") && e.On != nil && e.On.is("agg", 2) && e.On.On != nil && e.On.On.isCall("groupBy") &&
+		e.On.On.On != nil:
+		if err := q.read(e.On.On.On); err != nil {
+			return err
+		}
+		return q.aggregate(e)
+	case e.Kind != exprCall || e.On == nil:
 		return fmt.Errorf("the lab does not know %s()", e.Name)
 	}
 	if err := q.read(e.On); err != nil {
@@ -277,7 +309,7 @@ func (q *sparkQuery) plan(name string, params map[string]string) (*strategies.Ba
 	if len(faults) > 0 {
 		return nil, faults[0]
 	}
-	return strategy.Plan(args, strategies.Job{Schema: schema}).Batch, nil
+	return strategy.Plan(args, strategies.Job{Schema: schema, Sink: strategies.Upsert}).Batch, nil
 }
 
 // schema is what the operators see. The event-time column is among its columns even where the query has left it out.
@@ -285,9 +317,12 @@ func (q *sparkQuery) schema() (stream.Schema, error) {
 	columns := q.columns
 	event := q.inputs[0].event
 	i := max(slices.Index(columns.types, "timestamp"), 0)
+	if event == "" {
+		event = q.time
+	}
 	if event != "" {
 		columns = columns.with(event, "timestamp")
 		i, _ = columns.index(event)
 	}
-	return columns.schema(nil, i)
+	return columns.schema(q.keyed, i)
 }

@@ -184,11 +184,13 @@ func drawCase(t *rapid.T) map[string]any {
 	names := rapid.Permutation([]string{"id", "Kind", "when_", "n", "x1", "flag"}).Draw(t, "names")
 	id, kind, when, number, double := names[0], names[1], names[2], names[3], names[4]
 	n := &naive{
-		within: flip("within"), max: flip("max"), noData: flip("no data"), partitions: rapid.IntRange(1, 4).Draw(t, "partitions"),
-		columns: map[string]string{id: "string", kind: "string", when: "timestamp", number: "long", double: "double"},
-		state:   map[string]*stored{}, keys: map[string][]string{},
+		within: flip("within"), max: flip("max"), noData: flip("no data"),
+		partitions: rapid.IntRange(1, 4).Draw(t, "partitions"),
+		columns:    map[string]string{id: "string", kind: "string", when: "timestamp", number: "long", double: "double"},
+		state:      map[string]*stored{}, keys: map[string][]string{},
 	}
-	n.key = rapid.Permutation([]string{id, kind, when, number, double}).Draw(t, "key")[:rapid.IntRange(1, 3).Draw(t, "keys")]
+	n.key = rapid.Permutation([]string{id, kind, when, number, double}).Draw(t, "key")
+	n.key = n.key[:rapid.IntRange(1, 3).Draw(t, "keys")]
 	inputs := rapid.IntRange(1, 2).Draw(t, "inputs")
 	n.delays = make([]int64, inputs)
 	n.said = make([]*int64, inputs)
@@ -216,7 +218,8 @@ func drawCase(t *rapid.T) map[string]any {
 		if flip("fails") && rapid.IntRange(0, 3).Draw(t, "which") == 0 {
 			failed := maps.Clone(b)
 			failed["sink_failed"] = "after the write"
-			for _, name := range []string{"state_rows", "updated", "removed", "dropped_by_watermark", "dropped_duplicates", "state"} {
+			for _, name := range []string{"state_rows", "updated", "removed", "dropped_by_watermark", "dropped_duplicates",
+				"state"} {
 				delete(failed, name)
 			}
 			if n.event != "" {
@@ -271,8 +274,8 @@ func drawCase(t *rapid.T) map[string]any {
 		config[optionInput] = "files that lay ready"
 	}
 	return map[string]any{
-		"case": "random", "engine": "Apache Spark", "strategy": "random", "code": codes, "config": config, "columns": n.columns,
-		"batches": batches,
+		"case": "random", "engine": "Apache Spark", "strategy": "random", "code": codes, "config": config,
+		"columns": n.columns, "batches": batches,
 	}
 }
 

@@ -16,6 +16,9 @@ import (
 
 // runSpark replays a recorded query batch by batch.
 func runSpark(file string, c *sparkCase) ([]Diff, error) {
+	if c.Batches[0].Today != "" {
+		return runSink(file, c)
+	}
 	r := &sparkReplay{c: c, run: -1, rows: &sparkRows{}}
 	if err := r.readConfig(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -46,6 +49,7 @@ type sparkReplay struct {
 	query  *sparkQuery
 	engine *sim.BatchEngine
 	saved  *sim.BatchSnapshot // after the last batch that was committed
+	said   []string           // the rows that a user's function has returned in this batch
 	rows   *sparkRows
 	keys   [][]string // by row: how the state spells the values of the key that it had when it came
 	diffs  []Diff
@@ -60,6 +64,10 @@ const (
 	optionReaders    = "input_partitions"
 	optionInput      = "input" // in words: files that lay ready
 )
+
+// ofNoAccount begin the options that change nothing that is compared: where state is stored, and how text is read.
+var ofNoAccount = []string{"spark.sql.streaming.stateStore.rocksdb.", "spark.sql.streaming.minBatchesToRetain",
+	"spark.sql.session.timeZone", "spark.sql.ansi.enabled"}
 
 // readConfig reads the options.
 func (r *sparkReplay) readConfig() error {
@@ -85,7 +93,9 @@ func (r *sparkReplay) readConfig() error {
 			r.backlog = true
 		case optionProvider:
 		default:
-			err = errors.New("the lab does not know this option")
+			if !slices.ContainsFunc(ofNoAccount, func(p string) bool { return strings.HasPrefix(option, p) }) {
+				err = errors.New("the lab does not know this option")
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("config %s: %s: %w", option, value, err)
@@ -98,6 +108,8 @@ func (r *sparkReplay) readConfig() error {
 		}
 		return partitionOf(key, r.spec.Partitions)
 	}
+	r.spec.CompareKeys, r.spec.NullKey = r.compareKeys, r.nullKey
+	r.spec.OnOutput = func(o sim.Output) { r.said = append(r.said, r.spellOutput(o)) }
 	return nil
 }
 
@@ -120,6 +132,9 @@ func (r *sparkReplay) step(i int) (bool, error) {
 	b := &r.c.Batches[i]
 	if refused, err := r.start(b); err != nil || refused != "" {
 		r.differ(i, "error", orNone(b.failure()), orNone(refused))
+		if err == nil {
+			r.compareError(i, b, r.query.refusal)
+		}
 		return true, err
 	}
 	if due := r.engine.NoDataBatchDue(); !b.Replay && due != b.NoData && !(due && r.backlog) {
@@ -133,13 +148,11 @@ func (r *sparkReplay) step(i int) (bool, error) {
 	if b.Replay {
 		attempt = 2
 	}
+	r.said = nil
 	progress := r.engine.RunBatch(r.at(i), rows, attempt)
-	failure := ""
-	if err := r.engine.Err(); err != nil {
-		failure = err.Error()
-		if q, ok := errors.AsType[*strategies.QueryError](err); ok {
-			failure = q.Condition
-		}
+	failure := conditionOf(r.engine.Err())
+	if q, ok := errors.AsType[*sim.QueryError](r.engine.Err()); ok {
+		r.compareError(i, b, q)
 	}
 	r.differ(i, "error", orNone(b.failure()), orNone(failure))
 	if failure != "" || b.failure() != "" {
@@ -150,6 +163,17 @@ func (r *sparkReplay) step(i int) (bool, error) {
 		r.saved = r.engine.Snapshot()
 	}
 	return false, nil
+}
+
+// conditionOf is the condition of the error that ended a query, else its text; empty without an error.
+func conditionOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	if q, ok := errors.AsType[*sim.QueryError](err); ok {
+		return q.Condition()
+	}
+	return err.Error()
 }
 
 func orNone(condition string) string {
@@ -166,8 +190,8 @@ func follows(noData bool) string {
 	return "it has rows, because the batch before left the watermark where it was"
 }
 
-// start starts the query anew where a batch asks for that: at the beginning, with other code, or to run a batch again. It
-// returns the condition with which Spark refuses to.
+// start starts the query anew where a batch asks for that: at the beginning, with other code, or to run a batch again.
+// It returns the condition with which Spark refuses to.
 func (r *sparkReplay) start(b *sparkBatch) (string, error) {
 	run, err := r.c.run(b)
 	if err != nil || r.engine != nil && run == r.run && !b.Replay {
@@ -175,7 +199,7 @@ func (r *sparkReplay) start(b *sparkBatch) (string, error) {
 	}
 	before := r.query
 	if run != r.run {
-		if r.query, err = r.c.query(r.c.Code[run]); err != nil {
+		if r.query, err = r.c.query(r.c.Code[run], r.rows); err != nil {
 			return "", err
 		}
 		if r.query.refused != "" {
@@ -248,6 +272,9 @@ func (r *sparkReplay) row(input int, recorded Fields) (stream.Row, bool, error) 
 			return row, false, fmt.Errorf("column %s: %w", column.Name, err)
 		}
 		values[i] = v
+		if name := r.query.inputs[input].event; name == "" && column.Name == r.query.time && !v.null {
+			row.Event = stream.Time(v.n)
+		}
 		if column.Name == r.query.inputs[input].event && !v.null {
 			row.Event, event = stream.Time(v.n), v
 		} else if column.Name == r.query.inputs[input].event {
@@ -270,6 +297,9 @@ func (r *sparkReplay) row(input int, recorded Fields) (stream.Row, bool, error) 
 		key = append(key, values[column].inState())
 	}
 	r.keys = append(r.keys, key)
+	if r.query.keyed != nil {
+		row.Key = strategies.HashColumns(r.rows.Record(row.Tag), r.query.keyed)
+	}
 	return row, true, nil
 }
 
@@ -296,13 +326,18 @@ func (r *sparkReplay) compare(i int, b *sparkBatch, p *sim.BatchProgress) {
 		for _, row := range *b.Emits {
 			want = append(want, canonicalFields(row))
 		}
-		r.differ(i, "emits", strings.Join(want, "\n"), strings.Join(r.emitted(), "\n"))
+		got := r.emitted()
+		if r.query.outputs != nil {
+			got, want = r.query.outputs.inAnyOrder(r.said), r.query.outputs.inAnyOrder(want)
+		}
+		r.differ(i, "emits", strings.Join(want, "\n"), strings.Join(got, "\n"))
 	}
 	s := &p.Stages[0]
 	number("state_rows", b.StateRows, s.RowsTotal)
 	number("updated", b.Updated, s.RowsUpdated)
 	number("removed", b.Removed, s.RowsRemoved)
 	number("dropped_by_watermark", b.DroppedByWatermark, s.DroppedByWatermark)
+	number("removed_by_ttl", b.RemovedByTTL, s.RowsRemoved)
 	number("dropped_duplicates", b.DroppedDuplicates, s.DroppedDuplicates)
 	if b.State != nil {
 		var want []string
@@ -325,7 +360,7 @@ func yesNo(watermark bool) string {
 func (r *sparkReplay) emitted() []string {
 	var out []string
 	r.engine.Drain(func(c *sim.Change, _ stream.Key, _ []stream.Tag) {
-		if c.Op != sim.OpRelease && c.Op != sim.OpAgain {
+		if c.Op != sim.OpRelease && c.Op != sim.OpRewrite && c.Op != sim.OpAgain {
 			return
 		}
 		fields := map[string]string{}
@@ -337,11 +372,24 @@ func (r *sparkReplay) emitted() []string {
 	return out
 }
 
-// state spells what the first stage holds, sorted. A key that an earlier run with other columns has left is spelled as one
-// of those of today, as Spark reads it.
+// state spells what the first stage holds, sorted. A key that an earlier run with other columns has left is spelled as
+// one of those of today, as Spark reads it.
 func (r *sparkReplay) state() []string {
 	var out []string
 	stage := &r.query.stages[0]
+	if stage.stored != nil {
+		r.engine.Operators(func(_ int, op sim.BatchOperator) {
+			op.(sim.StoredState).Stored(func(s sim.Stored) {
+				fields := map[string]string{}
+				for i, value := range r.keys[s.Tag.Event()] {
+					fields[stage.keyNames[i]] = value
+				}
+				out = append(out, `{"key":`+spellFields(fields)+`,"value":`+stage.stored(s)+"}")
+			})
+		})
+		slices.Sort(out)
+		return out
+	}
 	r.engine.Tables(func(i int, t *sim.Table) {
 		if i != 0 {
 			return

@@ -8,9 +8,6 @@ import (
 	"testing"
 )
 
-// unknown are the recordings of what the lab does not simulate yet, by the beginning of their names.
-var unknown = []string{"batch-replay-per-key", "latest-wins", "per-key-horizon", "sink-", "state-ttl"}
-
 // TestSparkRecordings replays every recording of Spark batch by batch.
 func TestSparkRecordings(t *testing.T) {
 	files, err := filepath.Glob("testdata/spark/*.json")
@@ -20,11 +17,6 @@ func TestSparkRecordings(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run(name, func(t *testing.T) {
-			for _, prefix := range unknown {
-				if strings.HasPrefix(name, prefix) {
-					t.Skip("not simulated yet")
-				}
-			}
 			f, err := os.Open(file)
 			if err != nil {
 				t.Fatal(err)

@@ -141,6 +141,9 @@ func (p *Page) Example(names []string) {
 // New makes the page of a strategy in a job. The sink of the job is of no account: the page tells of all of them.
 func New(s *strategies.Strategy, args strategies.Args, job strategies.Job) *Page {
 	job.Sink = strategies.Retract
+	if strings.HasPrefix(s.Engine, "spark") {
+		job.Sink = strategies.Upsert // which takes whatever an output mode sends
+	}
 	return newPage(s, args, job, s.Plan(args, job))
 }
 

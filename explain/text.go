@@ -56,7 +56,7 @@ func (p *Page) Text(w io.Writer) error {
 	if len(p.Params) > 0 {
 		t.section("PARAMETERS")
 		for _, param := range p.Params {
-			t.wrapped(param.About, fmt.Sprintf("  %-24s  ", param.Name+" = "+param.Value), strings.Repeat(" ", 28), "")
+			t.param(param)
 		}
 	}
 	if p.Code != "" {
@@ -138,6 +138,16 @@ type text struct{ strings.Builder }
 func (t *text) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
 
 func (t *text) section(title string) { t.line("\n%s", title) }
+
+// param is a parameter with its value; one that is long, such as a list of stages, stands on lines of its own.
+func (t *text) param(p Param) {
+	first, rest := fmt.Sprintf("  %-24s  ", p.Name+" = "+p.Value), strings.Repeat(" ", 28)
+	if len(first) > width/2 {
+		t.wrapped(strings.ReplaceAll(p.Value, "},{", "}, {"), "  "+p.Name+" = ", "    ", "")
+		first = rest
+	}
+	t.wrapped(p.About, first, rest, "")
+}
 
 // field is a name with its value.
 func (t *text) field(name, value string) {

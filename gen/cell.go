@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,7 +32,8 @@ func (c cell) decimal() (unscaled int64, scale int, ok bool) {
 
 // inferColumn finds the narrowest type in which all cells of a column read back as they are written.
 func inferColumn(name string, cells []cell) (stream.Column, []stream.Value) {
-	column := stream.Column{Name: name, Type: stream.String}
+	column := stream.Column{Name: name, Type: stream.String,
+		Nullable: slices.ContainsFunc(cells, func(c cell) bool { return c.null })}
 	values := make([]stream.Value, len(cells))
 	if fill(values, cells, cell.integer) {
 		column.Type = stream.Int

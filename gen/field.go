@@ -81,15 +81,16 @@ const (
 
 // Column describes the field as a column.
 func (f Field) Column() stream.Column {
+	column := stream.Column{Name: f.Name, Type: stream.String, Nullable: f.Null > 0}
 	switch {
 	case f.Int != nil, f.Sequence != nil, f.Zipf != nil, f.made():
-		return stream.Column{Name: f.Name, Type: stream.Int}
+		column.Type = stream.Int
 	case f.Decimal != nil:
-		return stream.Column{Name: f.Name, Type: stream.Decimal, Scale: 2}
+		column.Type, column.Scale = stream.Decimal, 2
 	case f.Stamp != "":
-		return stream.Column{Name: f.Name, Type: stream.Timestamp}
+		column.Type = stream.Timestamp
 	}
-	return stream.Column{Name: f.Name, Type: stream.String}
+	return column
 }
 
 // drawn reports whether the field has a value for each event by chance, so that a copy can draw another one.

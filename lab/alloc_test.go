@@ -60,9 +60,9 @@ func TestBytesPerLiveKey(t *testing.T) {
 	}
 	for _, name := range []string{"proctime-asc", "ptf", "rowtime-asc", "rowtime-desc", "drop-duplicates",
 		"drop-duplicates-within-watermark"} {
-		params := map[string]string{"ttl": "2h"}
+		params, most := map[string]string{"ttl": "2h"}, 60.0
 		if strings.HasPrefix(name, "drop-duplicates") {
-			params = map[string]string{"delay": "2h"}
+			params, most = map[string]string{"delay": "2h"}, 66 // a deadline takes 5 more
 		}
 		before := heap()
 		l, feed := laneOf(t, w, name, params)
@@ -81,8 +81,8 @@ func TestBytesPerLiveKey(t *testing.T) {
 		}
 		perKey := float64(heap()-before) / keys
 		runtime.KeepAlive(task)
-		if perKey > 60 || perKey < 40 {
-			t.Errorf("%s: %.1f bytes a live key, want 40 (an entry) to 60", name, perKey)
+		if perKey > most || perKey < 40 {
+			t.Errorf("%s: %.1f bytes a live key, want 40 (an entry) to %v", name, perKey, most)
 		}
 	}
 }

@@ -157,10 +157,10 @@ func (l *leaks) window(tag stream.Tag) stream.Time {
 func (l *leaks) cause(leak sim.LeakedRow) string {
 	plan := l.plan
 	switch {
+	case leak.Rewritten:
+		return "restart"
 	case plan.Leaks == strategies.NoDeduplication:
 		return "no_dedup"
-	case leak.Again && plan.Batch != nil:
-		return "restart"
 	case leak.Update && (plan.ToChangelog || !plan.Changelog.Has(stream.UpdateBefore)):
 		return "unretracted" // a +U whose -U was not sent leaves the row before it in the result
 	case l.newKey(leak.Tag):
@@ -190,6 +190,23 @@ func (l *leaks) cause(leak sim.LeakedRow) string {
 			return "stale_timer"
 		}
 		return "horizon"
+	case strategies.ByVersion:
+		// A version that is newer than all before it goes out again beside them, an older one only when the horizon of
+		// its key is over.
+		if l.newest(f, place) {
+			return "unretracted"
+		}
+		return "horizon"
+	case strategies.ByRepair:
+		return "no_dedup"
+	case strategies.ByLookback:
+		switch {
+		case l.nullKey(leak.Tag) && !slices.ContainsFunc(plan.Batch.Stages, isNullSafe):
+			return "null_key"
+		case leak.SameBatch || plan.Lookback < 0:
+			return "same_batch"
+		}
+		return "lookback"
 	case strategies.ByHorizon, strategies.ByColumns:
 		if cause := l.distinguished(f, place); cause != "" {
 			return cause
@@ -205,6 +222,28 @@ func (l *leaks) cause(leak sim.LeakedRow) string {
 		return "regenerated_id"
 	}
 	return sim.Unexplained
+}
+
+func isNullSafe(s strategies.Stage) bool { return s.NullSafe }
+
+// nullKey reports whether a column of a row's key is NULL.
+func (l *leaks) nullKey(tag stream.Tag) bool {
+	schema := l.w.Schema()
+	return slices.ContainsFunc(schema.Key, func(k int) bool {
+		return schema.Columns[k].Nullable && l.w.Record(tag)[k].Null
+	})
+}
+
+// newest reports whether a row has a later event time than all before it that have the original's key.
+func (l *leaks) newest(f *family, place int) bool {
+	event := l.w.Schema().Event
+	own := l.w.Order(f.rows[place], event)
+	for i := l.predecessor(f, place); i >= 0; i = l.predecessor(f, i) {
+		if l.w.Order(f.rows[i], event) >= own {
+			return false
+		}
+	}
+	return true
 }
 
 // inAnotherWindow reports whether a row with the original's key and another window can have come through before the

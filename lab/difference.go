@@ -88,7 +88,7 @@ func (r *run) watch(ctx context.Context, p sim.Perturbation, wanted []watchLane)
 		if l.lane.err != nil {
 			return nil, l.lane.err
 		}
-		l.prepare, l.all = e.prepare(), e.plan.SharedCache
+		l.prepare, l.all = e.prepare(e.plan), e.plan.SharedCache
 		lanes[i], handlers[i] = l, l
 	}
 	feed := r.newFeed(p)
@@ -111,7 +111,10 @@ func (r *run) watch(ctx context.Context, p sim.Perturbation, wanted []watchLane)
 func (l *watchLane) handle(b *sim.Batch) error {
 	drive(l.task, b, l.push, func(sim.Mark) {})
 	l.task.Drain(l.note)
-	return l.task.Err()
+	if err := l.task.Err(); !isQueryError(err) {
+		return err
+	}
+	return nil
 }
 
 func (l *watchLane) push(rows []stream.Row) {

@@ -17,6 +17,9 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 	count := results.FormatCount
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if s.Failed != "" {
+		note("%s; a restart runs the same batch again, and fails again", s.Failed)
+	}
 	if n := s.Fates.LateFirst; n > 0 {
 		which := ""
 		if idle := s.LossesByCause["late_after_idle"]; idle > 0 {
@@ -44,7 +47,7 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 			"stores %s rows too many", strings.Join(s.Declared.Changelog, ", "), count(s.Undeclared),
 			count(s.InsertOnly.Extra))
 	}
-	if n := s.LeakedWithinTTL; n > 0 && s.Updates == 0 {
+	if n := s.LeakedWithinTTL; n > 0 && s.Updates == 0 && plan.Batch == nil {
 		note("%s copies came through though their key had been seen within the TTL: it counts from the first row, and copies "+
 			"do not extend it (the article says: from when the key was last seen)", count(n))
 	}
@@ -58,8 +61,43 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 		note("%s copies came through within the timer's span after the row before them: the timer of an earlier event "+
 			"cleared the state", count(n))
 	}
+	if n := s.WriteDuplicates; n > 0 {
+		note("%s rows stand in the result twice, because a batch that had failed after the write was run again", count(n))
+	}
+	notes = append(notes, auditFindings(s)...)
 	if s.WrongVersion > 0 && plan.Promise != strategies.AnyRow {
 		note("%s events end with another version than the one that the order asks for", count(s.WrongVersion))
+	}
+	return notes
+}
+
+// auditFindings are what the audit of a strategy says of the stages before it, beside the truth, which it does not know.
+func auditFindings(s *results.Strategy) []string {
+	count := results.FormatCount
+	var notes []string
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	for i := range s.Stages {
+		a := s.Stages[i].Audit
+		if a == nil {
+			continue
+		}
+		if a.Found == 0 {
+			note("the audit found no key twice in %s runs: the tiers are sized right, as far as keys can tell", count(a.Runs))
+		} else {
+			note("the audit found %s extra rows in %s runs and removed %s", count(a.Found), count(a.Runs), count(a.Repaired))
+		}
+		if a.SameBatch > 0 {
+			note("%s of the extra rows came in one batch with another row of their key: drop the duplicates of the batch before "+
+				"it is written", count(a.SameBatch))
+		}
+		if a.Outside > 0 {
+			note("%s of the extra rows came when all rows of their key were dated before the lookback: with one of %d days none "+
+				"would have", count(a.Outside), a.NeededLookbackDays)
+		}
+		if n := s.LeaksByCause["regenerated_id"]; n > 0 {
+			note("%s copies under new ids stand in the table, and the audit sees none of them: fix the producer, or make the key of "+
+				"the content", count(n))
+		}
 	}
 	return notes
 }

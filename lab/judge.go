@@ -20,6 +20,8 @@ func judge(requirements []scenarios.Requirement, s *results.Strategy) []results.
 		switch {
 		case s.Refused != "":
 			v.Verdict, v.Evidence = results.Refused, s.Refused
+		case s.Failed != "":
+			v.Verdict, v.Value = results.Fail, "the query failed"
 		case q.Name == scenarios.AppendOnly:
 			judgeAppendOnly(&v, q, s)
 		case q.Name == scenarios.StateClass:

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 
 	"deduplab/results"
@@ -44,15 +45,24 @@ type lane struct {
 	firsts   int64
 	from     stream.Time
 	batches  *batches // of a micro-batch query that is measured
+	atEnd    bool     // it runs only when all rows have come
 	cold     []sim.Cold
 	bytes    int64 // physical, at the end of the span
+	// openState makes a cold store for what a micro-batch query keeps in memory; nil: the state is in memory.
+	openState func() (sim.Cold, error)
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
-	sums      bool // the ledger sums a column
-	err       error
-	// takesNull says that rows without event time are taken, as Spark does; failed is why the strategy's job ended, and the run did not.
-	takesNull bool
-	failed    error
+	sums      bool       // the ledger sums a column
+	stages    *stages    // of a micro-batch query that is measured
+	target    sim.Target // nil: in memory, or none
+	failed    string     // how the query ended before its input did
+	// takesNull says that rows without event time are taken, as Spark takes them; else the first one ends the job, and
+	// stands in noEventTime.
+	takesNull   bool
+	noEventTime error
+	// onTimer is told of the timers of keys, if somebody watches.
+	onTimer func(sim.TimerEvent)
+	err     error
 }
 
 // newLane makes a lane. Measured asks for all there is to know of a run; a replay needs only its digests.
@@ -61,6 +71,14 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	from, _ := r.workload.Span()
 	l := &lane{id: e.ID, from: from, measured: measured}
 	l.takesNull = plan.Batch != nil
+	if plan.Batch != nil && measured {
+		l.stages = newStages(e, e.workload.Schema())
+	}
+	if plan.Batch != nil {
+		if l.target, l.err = r.openTarget(e, measured); l.err != nil {
+			return nil, fmt.Errorf("%s: %w", e.ID, l.err)
+		}
+	}
 	l.task = r.newTask(e, l, sample)
 	subtasks := len(l.task.Subtasks())
 	l.peaks, l.rows = make([]int64, subtasks), make([]int64, subtasks)
@@ -68,8 +86,12 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	if job.Checkpoint.Delivery != "exactly-once" || plan.Batch != nil { // a batch is visible when it has ended
 		commit = 0
 	}
+	sink := job.Sink
+	if plan.Batch != nil { // the result is what stands in the table
+		sink = strategies.Retract
+	}
 	ledger := sim.LedgerSpec{
-		Workload: e.workload, Sink: job.Sink, CommitEvery: commit,
+		Workload: e.workload, Sink: sink, CommitEvery: commit,
 		KeyOnly: plan.Output == strategies.KeyOnly, ToChangelog: plan.ToChangelog,
 		Retracts: job.Sink == strategies.Upsert || plan.Changelog != stream.InsertOnly,
 	}
@@ -80,6 +102,9 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		leaks := newLeaks(plan, e.workload)
 		ledger.Cause = func(leak sim.LeakedRow) string {
 			why := leaks.cause(leak)
+			if plan.Batch != nil && plan.Batch.Restarted != nil && leak.At >= from+job.Spark.Restart && job.Spark.Restart > 0 {
+				why = "restart" // with other columns, which the old state is of no use for
+			}
 			if why == "ttl" && !leak.Update && leaks.seenWithin(leak, plan.StateTTL) {
 				l.withinTTL++
 			}
@@ -111,20 +136,47 @@ func (r *run) amount(e entry) func(stream.Tag, []stream.Tag) int64 {
 
 // newTask makes the task of a lane.
 func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
-	job, plan := r.scenario.Job, e.plan
-	if plan.Batch != nil {
-		return r.newBatchEngine(e, l, sample)
+	plan := e.plan
+	switch {
+	case plan.Batch == nil:
+		return sim.NewTask(r.taskSpec(e, plan, l, sample))
+	case len(plan.Front) == 0:
+		engine := sim.NewBatchEngine(r.batchSpec(e, l, sample))
+		l.watchBatches(engine)
+		return engine
 	}
+	chain := sim.ChainSpec{Records: e.workload, Query: r.batchSpec(e, l, sample)}
+	for _, f := range plan.Front {
+		chain.Tasks = append(chain.Tasks, r.taskSpec(e, f.Plan, l, sample))
+	}
+	if l.stages != nil {
+		chain.OnChange = l.stages.change
+	}
+	c := sim.NewChain(chain)
+	l.watchBatches(c.Query())
+	return c
+}
+
+// watchBatches lets what is measured of batches look at the query's state.
+func (l *lane) watchBatches(query *sim.BatchEngine) {
+	if l.batches != nil {
+		l.batches.engine = query
+	}
+}
+
+// taskSpec says how a strategy, or one in front of a micro-batch query, runs that takes a record at a time.
+func (r *run) taskSpec(e entry, plan strategies.Plan, l *lane, sample stream.Time) sim.TaskSpec {
+	job := r.scenario.Job
 	declared := plan.Changelog
 	if plan.ToChangelog {
 		declared = plan.Input
 	}
-	return sim.NewTask(sim.TaskSpec{
+	return sim.TaskSpec{
 		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: e.workload, New: plan.New,
-		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: e.prepare(),
-		CheckpointInterval: job.Checkpoint.Interval,
-		NewTable:           func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
-	})
+		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: e.prepare(plan),
+		CheckpointInterval: job.Checkpoint.Interval, OnTimer: l.onTimer,
+		NewTable: func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
+	}
 }
 
 // newTable makes a keyed state of a lane.
@@ -137,39 +189,57 @@ func (r *run) newTable(l *lane, ttl, sample stream.Time) *sim.Table {
 	return sim.NewTable(spec)
 }
 
-// newBatchEngine makes the engine of a micro-batch query.
-func (r *run) newBatchEngine(e entry, l *lane, sample stream.Time) *sim.BatchEngine {
-	spark, plan := r.scenario.Job.Spark, e.plan
+// batchSpec says how a micro-batch query runs.
+func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
+	spark := r.scenario.Job.Spark
 	from, to := r.workload.Span()
 	spec := sim.BatchSpec{
-		Records: e.workload, Prepare: e.prepare(), Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
+		Records: e.workload, Prepare: e.prepare(e.plan), Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
 		NoDataBatches: spark.NoDataBatches,
 		NewTable:      func() *sim.Table { return r.newTable(l, 0, sample) },
 	}
 	for _, at := range spark.Failures {
 		spec.Failures = append(spec.Failures, from+at)
 	}
-	if spark.Inputs > 1 {
-		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % spark.Inputs }
+	inputs := spark.Inputs
+	switch {
+	case len(e.plan.Front) > 0: // it reads the one table that they write
+		inputs = 1
+		spec.Trigger = sim.Trigger{Every: r.scenario.Job.Checkpoint.Interval}
+	case inputs > 1:
+		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) % inputs }
+	}
+	if next := e.plan.Batch.Restarted; spark.Restart > 0 {
+		if next == nil {
+			next = e.plan.Batch
+		}
+		spec.Restart = &sim.BatchRestart{At: from + spark.Restart, Stages: next.Spec(sim.BatchSpec{}, 0).Stages}
+	}
+	if l.target != nil {
+		spec.Target = l.target
+	}
+	if l.stages != nil {
+		spec.OnStage, spec.OnAudit = l.stages.batch, l.stages.audit
+	}
+	if r.scenario.Job.State == "pebble" {
+		l.openState = r.options.OpenState
 	}
 	if l.measured {
-		l.batches = newBatches(plan.Batch, from, to, spark.Trigger.Every, spark.Policy)
+		l.atEnd = spec.Trigger.AvailableNow
+		l.batches = newBatches(e.plan.Batch, from, to, spec.Trigger.Every, spark.Policy)
 		spec.OnBatch = l.batches.add
 	}
-	engine := sim.NewBatchEngine(plan.Batch.Spec(spec, spark.Inputs))
-	if l.batches != nil {
-		l.batches.engine = engine
-	}
-	return engine
+	return e.plan.Batch.Spec(spec, inputs)
 }
 
 // handle drives a batch through the task.
 func (l *lane) handle(b *sim.Batch) error {
-	if l.err != nil || l.failed != nil {
+	if l.err != nil || l.noEventTime != nil {
 		return l.err
 	}
 	drive(l.task, b, l.push, l.mark)
 	l.drain()
+	l.noteFailure()
 	if l.ended {
 		l.finish()
 	}
@@ -180,12 +250,12 @@ func (l *lane) handle(b *sim.Batch) error {
 }
 
 func (l *lane) push(rows []stream.Row) {
-	if l.failed != nil {
+	if l.noEventTime != nil {
 		return
 	}
 	for i := range rows {
 		if rows[i].Event == stream.NullTime && !l.takesNull {
-			l.failed = sim.NoEventTime(&rows[i])
+			l.noEventTime = sim.NoEventTime(&rows[i])
 			rows = rows[:i]
 			break
 		}
@@ -200,8 +270,8 @@ func (l *lane) push(rows []stream.Row) {
 
 func (l *lane) drain() { l.task.Drain(l.ledger.Book) }
 
-// drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more than
-// the task, then is called.
+// drive hands a batch to a task: rows through push, marks as they fall between them. After a mark that is about more
+// than the task, then is called.
 func drive(task task, b *sim.Batch, push func([]stream.Row), then func(sim.Mark)) {
 	row := 0
 	for _, m := range b.Marks {
@@ -242,6 +312,9 @@ func (l *lane) mark(m sim.Mark) {
 			l.measureDisk(m.At)
 		}
 	case sim.EndOfInput:
+		if l.atEnd {
+			l.sample(m.At)
+		}
 		l.check()
 		l.ended = true
 	}
@@ -252,7 +325,16 @@ func (l *lane) measureDisk(at stream.Time) {
 	if len(l.cold) == 0 {
 		return
 	}
-	l.task.Tables(func(_ int, t *sim.Table) { t.Flush(at) })
+	l.task.Tables(func(_ int, t *sim.Table) {
+		t.Flush(at)
+		if l.openState != nil && l.err == nil { // a deadline holds its entry in memory, where no RocksDB would keep it
+			var c sim.Cold
+			if c, l.err = l.openState(); l.err == nil {
+				l.cold = append(l.cold, c)
+				l.err = t.SpillPinned(c)
+			}
+		}
+	})
 	for _, c := range l.cold {
 		bytes, err := c.Bytes()
 		l.bytes += bytes
@@ -265,8 +347,28 @@ func (l *lane) measureDisk(at stream.Time) {
 // check verifies the conservation of rows and the state backend.
 func (l *lane) check() {
 	l.drain()
-	if l.err = l.ledger.Check(); l.err == nil {
-		l.err = l.task.Err()
+	if l.err = l.ledger.Check(); l.err != nil {
+		return
+	}
+	if err := l.task.Err(); !isQueryError(err) {
+		l.err = err
+	}
+}
+
+// isQueryError reports whether an error ends a query as it would end it in production. It is a result, no fault of the
+// run.
+func isQueryError(err error) bool {
+	_, ok := errors.AsType[*sim.QueryError](err)
+	return ok
+}
+
+// noteFailure notes how a query has ended.
+func (l *lane) noteFailure() {
+	engine, ok := l.task.(*sim.BatchEngine)
+	if err := l.task.Err(); ok && l.failed == "" && isQueryError(err) {
+		batch := engine.Batch()
+		l.failed = fmt.Sprintf("the query fails in batch %d, after %s: "+
+			"%v", batch.ID, stream.FormatDuration(batch.At-l.from), err)
 	}
 }
 
@@ -282,6 +384,9 @@ func (l *lane) sample(at stream.Time) {
 		l.peaks[i] = max(l.peaks[i], int64(sub.State.LiveKeys))
 	}
 	l.series = append(l.series, s)
+	if chain, ok := l.task.(*sim.Chain); ok {
+		l.stages.held(chain)
+	}
 }
 
 // finish notes what is known only at the end, and lets go of the state.
@@ -302,6 +407,9 @@ func (l *lane) close() {
 		if c != nil {
 			_ = c.Close() // what it held is of no use after the run
 		}
+	}
+	if l.target != nil {
+		_ = l.target.Close() // all that was written has been committed
 	}
 }
 

@@ -25,6 +25,7 @@ func (r *run) result() *results.Run {
 			Sink: s.Job.Sink.String(), State: s.Job.State, WatermarkPer: s.Job.Watermark.Per, Skew: s.Job.Skew,
 			RetentionMS: int64(s.Job.Retention),
 			CatchUpRate: r.catchUpRate(), MiniBatchMS: int64(s.Job.MiniBatch.Latency), MiniBatchSize: s.Job.MiniBatch.Size,
+			Table: s.Job.TableKind(), Shuffle: s.Job.Spark.Shuffle,
 		},
 		Workload: r.base.survey.result(), Keys: r.base.survey.keyResults(),
 	}
@@ -58,6 +59,7 @@ func fillIn(r *results.Run) {
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
 		s.Subtasks, s.Determinism, s.Verdicts = orEmpty(s.Subtasks), orEmpty(s.Determinism), orEmpty(s.Verdicts)
+		s.Stages = orEmpty(s.Stages)
 		s.Examples, s.Findings, s.State.Series = orEmpty(s.Examples), orEmpty(s.Findings), orEmpty(s.State.Series)
 	}
 }
@@ -115,8 +117,9 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, e entry, w results.W
 		of := l.ledger.Sums()
 		s.Amount = sums{survey.expected, of.Kept, of.Twice, of.Gone}.amount(survey.column)
 	}
-	s.LateDropped, s.LeakedWithinTTL = l.late, l.withinTTL
+	s.LateDropped, s.LeakedWithinTTL, s.Failed = l.late, l.withinTTL, l.failed
 	if l.batches != nil {
+		s.Stages = l.stages.result(l.firsts, s, r.scenario.Job.Spark.Shuffle)
 		s.Spark = l.batches.result(l.series)
 	}
 	if s.ResultRows > 0 {

@@ -25,6 +25,8 @@ type Options struct {
 	Only []string // ids of the strategies to run; empty: all
 	// OpenState makes the cold store of one table for `job.state: pebble`; it must be given for that.
 	OpenState func() (sim.Cold, error)
+	// OpenTarget opens the table of a strategy that writes to one. Nil: in memory.
+	OpenTarget func(TargetSpec) (sim.Target, error)
 	// SpillAt is the number of entries that a table keeps in memory before it moves them to its cold store (default
 	// 2,000,000).
 	SpillAt int
@@ -40,23 +42,38 @@ type Progress struct {
 	Span    stream.Time // virtual time in all
 }
 
-// Run runs a scenario. The result depends on the scenario alone, not on the machine.
+// Run runs a scenario. The result depends on the scenario alone, not on the machine. When the context is cancelled, the
+// result is what had been measured by then, marked as partial, beside the context's error; it is nil if that is nothing.
 func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, error) {
 	r, err := newRun(s, o)
 	if err != nil {
 		return nil, err
 	}
 	if r.base, err = r.basePass(ctx); err != nil {
-		return nil, err
+		return r.partial(err)
 	}
 	r.retire()
 	if err := r.replay(ctx); err != nil {
-		return nil, err
+		return r.partial(err)
 	}
 	if err := r.findDifferences(ctx); err != nil {
+		return r.partial(err)
+	}
+	out := r.result()
+	if err := r.tellExamples(ctx, out); err != nil {
+		return r.partial(err)
+	}
+	return out, nil
+}
+
+// partial is the result of a run that was interrupted.
+func (r *run) partial(err error) (*results.Run, error) {
+	if !errors.Is(err, context.Canceled) || r.base == nil {
 		return nil, err
 	}
-	return r.result(), nil
+	out := r.result()
+	out.Partial = true
+	return out, err
 }
 
 // newRun opens the workload and plans the strategies.
@@ -101,11 +118,12 @@ type entry struct {
 	workload gen.Workload // under the strategy's key
 }
 
-// prepare returns what fills in a row for the strategy beside what the source gives; nil where there is nothing to do.
-func (e entry) prepare() func(*stream.Row) {
-	fill := e.plan.Prepare(e.workload)
+// prepare returns what fills in a row for a plan of the strategy beside what the source gives; nil where there is nothing
+// to do.
+func (e entry) prepare(plan strategies.Plan) func(*stream.Row) {
+	fill := plan.Prepare(e.workload)
 	keyed, ok := e.workload.(*gen.Keyed)
-	if !ok || e.plan.Key == strategies.ByRow {
+	if !ok || plan.Key == strategies.ByRow {
 		return fill
 	}
 	return func(row *stream.Row) {
@@ -120,7 +138,8 @@ func (r *run) plan() error {
 	job := strategies.Job{
 		Schema: r.workload.Schema(), Sink: r.scenario.Job.Sink, MiniBatch: r.scenario.Job.MiniBatch,
 		Input: r.scenario.Job.Input, Version: r.scenario.Job.Flink,
-		WatermarkDelay: r.scenario.Job.Watermark.Delay,
+		WatermarkDelay:     r.scenario.Job.Watermark.Delay,
+		CheckpointInterval: r.scenario.Job.Checkpoint.Interval,
 	}
 	var ids []string
 	for _, e := range r.scenario.Strategies {
@@ -140,8 +159,8 @@ func (r *run) plan() error {
 // retire takes the strategies out whose job failed; the reason stands in place of their numbers.
 func (r *run) retire() {
 	for i, l := range r.base.lanes {
-		if l != nil && l.failed != nil {
-			r.entries[i].plan.Refused, r.base.lanes[i] = l.failed.Error(), nil
+		if l != nil && l.noEventTime != nil {
+			r.entries[i].plan.Refused, r.base.lanes[i] = l.noEventTime.Error(), nil
 		}
 	}
 }
@@ -189,7 +208,7 @@ func (r *run) replay(ctx context.Context) error {
 			continue
 		}
 		replayed, err := r.pass(ctx, cause, p, nil)
-		if err != nil {
+		if err != nil { // what a replay had come to says nothing
 			return err
 		}
 		r.replays[cause] = replayed
@@ -224,17 +243,26 @@ func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *sur
 		result.lanes = append(result.lanes, l)
 	}
 	var rows int64
+	last := from
+	interrupted := false
 	next := func(b *sim.Batch) (bool, error) {
-		if err := ctx.Err(); err != nil {
-			return false, err
+		if interrupted {
+			return false, nil
+		}
+		if interrupted = ctx.Err() != nil; interrupted {
+			b.Rows, b.Marks = b.Rows[:0], append(b.Marks[:0], sim.Mark{Kind: sim.EndOfInput, At: last})
+			return true, nil
 		}
 		ok, err := feed.Next(b)
 		if ok && s != nil {
 			s.read(b)
 		}
-		if n := len(b.Rows); n > 0 && r.options.Progress != nil {
+		if n := len(b.Rows); n > 0 {
 			rows += int64(n)
-			r.options.Progress(Progress{stage, rows, b.Rows[n-1].Arrival - from, to - from})
+			last = b.Rows[n-1].Arrival
+			if r.options.Progress != nil {
+				r.options.Progress(Progress{stage, rows, last - from, to - from})
+			}
 		}
 		return ok, err
 	}
@@ -242,6 +270,9 @@ func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *sur
 		return nil, err
 	}
 	result.missing = feed.Missing()
+	if interrupted {
+		return result, ctx.Err()
+	}
 	return result, nil
 }
 

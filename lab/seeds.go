@@ -8,7 +8,7 @@ import (
 )
 
 // RunSeeds runs a scenario under n seeds, its own and the ones that follow. The result is that of the first, with the
-// values of the metrics that vary; only the first is replayed for determinism.
+// values of the metrics that vary; only the first is replayed for determinism. It is partial as that of [Run] is.
 func RunSeeds(ctx context.Context, s *scenarios.Scenario, o Options, n int) (*results.Run, error) {
 	out, err := Run(ctx, s, o)
 	if err != nil || n < 2 {
@@ -23,7 +23,8 @@ func RunSeeds(ctx context.Context, s *scenarios.Scenario, o Options, n int) (*re
 			return nil, err
 		}
 		if r.base, err = r.basePass(ctx); err != nil {
-			return nil, err
+			out.Partial = true
+			return out, err
 		}
 		r.retire()
 		all = append(all, r.result())

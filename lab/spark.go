@@ -170,6 +170,7 @@ func sparkJob(s scenarios.Spark) *results.SparkJob {
 	if s.Trigger.AvailableNow {
 		job.Trigger = scenarios.AvailableNow
 	}
+	job.RestartMS = int64(s.Restart)
 	for _, at := range s.Failures {
 		job.FailuresMS = append(job.FailuresMS, int64(at))
 	}

@@ -34,6 +34,8 @@ var glossary = []entry{
 		[]string{"leaked"}},
 	{"leaked", "A copy in the result beside its original. Causes tell why.",
 		[]string{"fates.leaked", "leaks_by_cause"}},
+	{"write duplicates", "Rows of the result that a micro-batch has written twice, because it failed after the write and was " +
+		"run again: the same row, not a copy of the stream.", []string{"write_duplicates"}},
 	{"leak rate", "Leaked rows among the copies that came in.", []string{"leak_rate"}},
 	{"leaked within TTL", "Leaked copies whose key had been seen within the TTL: a TTL that copies extend would have " +
 		"caught them.", []string{"leaked_within_ttl"}},
@@ -73,15 +75,15 @@ var glossary = []entry{
 	{"engine's late counter", "Flink's numLateRecordsDropped: it adds harmless late copies to lost late firsts.",
 		[]string{"late_dropped"}},
 
-	{"micro-batch", "What a query of Spark handles at once: the rows that have come by a trigger, or none where the watermark " +
-		"alone has work to do. One that failed is run again.",
+	{"micro-batch", "What a query of Spark handles at once: the rows that have come by a trigger, or none where the " +
+		"watermark alone has work to do. One that failed is run again.",
 		[]string{"spark.batches", "spark.no_data_batches", "spark.reruns", "spark.fell_behind"}},
-	{"numRowsTotal", "Keys in the state of Spark's stateful operators at the end of a batch; per hour over the second half of " +
-		"the run.", []string{"spark.numRowsTotal"}},
+	{"numRowsTotal", "Keys in the state of Spark's stateful operators at the end of a batch; per hour over the second " +
+		"half of the run.", []string{"spark.numRowsTotal"}},
 	{"numRowsUpdated", "Entries that batches wrote to the state.", []string{"spark.numRowsUpdated"}},
 	{"numRowsRemoved", "Entries that batches removed from the state.", []string{"spark.numRowsRemoved"}},
-	{"numRowsDroppedByWatermark", "Rows that Spark's late filter dropped: late copies, which are harmless, and late firsts, " +
-		"which are lost.", []string{"spark.numRowsDroppedByWatermark"}},
+	{"numRowsDroppedByWatermark", "Rows that Spark's late filter dropped: late copies, which are harmless, and late " +
+		"firsts, which are lost.", []string{"spark.numRowsDroppedByWatermark"}},
 	{"numDroppedDuplicateRows", "Rows that Spark dropped because their key was in the state.",
 		[]string{"spark.numDroppedDuplicateRows"}},
 	{"standstill", "The longest time in which no batch moved the watermark, so that nothing left the state.",
@@ -144,6 +146,7 @@ var glossary = []entry{
 	{"stale_timer", "Leak: a timer set for an earlier row cleared the state too soon.", nil},
 	{"cache_eviction", "Leak: the entry was pushed out of a full cache.", nil},
 	{"lookback", "Leak: the copy came beyond the part of the table that is compared.", nil},
+	{"null_key", "Leak: a column of the key is NULL, and the join of the MERGE takes no two of them for equal.", nil},
 	{"same_batch", "Leak: both copies were in one batch, which is not compared with itself.", nil},
 	{"late (cause)", "Loss: the event came late, and none of its rows got through.", nil},
 	{"late_after_idle", "Loss: late because the watermark went on while the partition was marked idle.", nil},

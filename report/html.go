@@ -30,6 +30,7 @@ var (
 )
 
 var functions = template.FuncMap{
+	"swimlane": newSwimlane, "storyLead": storyLead, "inc": func(n int) int { return n + 1 },
 	"count": count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
 	"percent": percent, "ratio": ratio, "join": strings.Join,
 	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm,
@@ -38,13 +39,14 @@ var functions = template.FuncMap{
 	"hasAmounts": hasAmounts, "off": off, "spelled": spelled, "missedRows": missedRows, "sumOf": sumOf,
 	"sum": results.FormatSum, "keysToSee": func() string { return keysToSee },
 	"keysUnlabelled": func() string { return keysUnlabelled },
+	"partial":        func() string { return partial },
 }
 
 var pageParsed = parse(pageTemplate)
 
 // parse reads the template of a page, which may use the parts that all pages share.
 func parse(text string) *template.Template {
-	parts := template.Must(template.New("parts").Funcs(functions).Parse(partsTemplate))
+	parts := template.Must(template.New("parts").Funcs(functions).Parse(partsTemplate + storyTemplate))
 	return template.Must(parts.New("page").Parse(text))
 }
 
@@ -109,7 +111,7 @@ type page struct {
 
 	KeyExamples []keyExamples
 
-	Latency, State, Late, Changelog, Leaks, Arrival, TradeOff figure
+	Latency, State, Late, Changelog, Leaks, Tiers, Arrival, TradeOff figure
 
 	ResultsJSON template.JS
 }
@@ -140,8 +142,8 @@ func newPage(run *results.Run) (*page, error) {
 		Run: run, Order: order, Ran: all,
 		Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
 		Latency: latencyFigure(all), State: stateFigure(all), Late: lateFigure(all), Changelog: changelogFigure(all),
-		Leaks: causesFigure(all), Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all),
-		KeyExamples: newKeyExamples(run.Keys),
+		Leaks: causesFigure(all), Tiers: tiersFigure(all), Arrival: arrivalFigure(run.Workload),
+		TradeOff: tradeOffFigure(all), KeyExamples: newKeyExamples(run.Keys),
 	}
 	p.Question = fmt.Sprintf("Which way of removing the duplicates of %s meets every requirement?", run.Scenario)
 	p.Answer, p.Met = answer(run, order)
@@ -155,7 +157,7 @@ func newPage(run *results.Run) (*page, error) {
 	}
 	var err error
 	if p.shell, err = newShell(run.Scenario+": deduplab report", glossary, p.Latency, p.State, p.Late, p.Changelog,
-		p.Leaks, p.Arrival, p.TradeOff); err != nil {
+		p.Leaks, p.Tiers, p.Arrival, p.TradeOff); err != nil {
 		return nil, err
 	}
 	p.ResultsJSON, err = scriptJSON(run)

@@ -26,6 +26,9 @@ const amountColumn = 3
 func Terminal(w io.Writer, run *results.Run) error {
 	var b strings.Builder
 	b.WriteString(headline(run) + "\n\n")
+	if run.Partial {
+		b.WriteString(wrap("", partial, lineWidth) + "\n")
+	}
 
 	order := run.Ranked()
 	notes := footnotes{numbers: map[string]int{}}
@@ -58,6 +61,7 @@ func Terminal(w io.Writer, run *results.Run) error {
 		b.WriteString(t.String())
 	}
 	b.WriteString(microBatches(order))
+	b.WriteString(tiers(order))
 	b.WriteString(refusals(refused))
 	b.WriteString(skipped(run.Workload))
 	b.WriteString(keyTable(run))
@@ -118,6 +122,10 @@ func skipped(w results.Workload) string {
 	}
 	return b.String()
 }
+
+// partial says what the numbers of an interrupted run are worth.
+const partial = "This run was interrupted: its numbers are those of the rows that had come by then, and replays that had " +
+	"not ended are missing."
 
 // headline is the run in one line.
 func headline(run *results.Run) string {

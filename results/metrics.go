@@ -11,7 +11,7 @@ import (
 // that apply the first one counts.
 var LeakCauses = []string{
 	"no_dedup", "unretracted", "regenerated_id", "payload_differs", "restart", "window_boundary", "stale_timer", "cache_eviction",
-	"ttl", "horizon", "lookback", "same_batch", "unexplained",
+	"ttl", "horizon", "null_key", "same_batch", "lookback", "unexplained",
 }
 
 // LossCauses lists why an event is not in the result: the keys of losses_by_cause. Of several causes that apply the

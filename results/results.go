@@ -51,6 +51,9 @@ type Job struct {
 	MiniBatchMS          int64  `json:"mini_batch_ms"` // allow-latency, 0: off
 	MiniBatchSize        int    `json:"mini_batch_size"`
 	RetentionMS          int64  `json:"retention_ms,omitempty"` // how long the source keeps a row, 0: for ever
+	// Table is what a sink's table is kept in: memory, pebble or postgres.
+	Table   string `json:"table"`
+	Shuffle string `json:"shuffle"` // what is shuffled: whole-row or key-first
 	// Spark is what the queries of Spark ran in; nil where there were none.
 	Spark *SparkJob `json:"spark,omitempty"`
 }
@@ -67,6 +70,7 @@ type SparkJob struct {
 	BatchCostMS       int64   `json:"batch_cost_ms"`
 	CostRowsPerSecond int64   `json:"cost_rows_per_second"` // 0: rows cost nothing
 	FailuresMS        []int64 `json:"failures_ms,omitempty"`
+	RestartMS         int64   `json:"restart_ms,omitempty"`
 }
 
 // Requirement is one line of the scenario's require section, as it was resolved.
@@ -177,6 +181,8 @@ type Strategy struct {
 	Declared Declared `json:"declared"`
 	// Refused is the planner's reason; such a strategy did not run and has no numbers.
 	Refused string `json:"refused,omitempty"`
+	// Failed is the error with which the query ended before its input did. Rows that came after it are pending.
+	Failed string `json:"failed,omitempty"`
 
 	RowsIn        int64            `json:"rows_in"`
 	Fates         Fates            `json:"fates"`
@@ -184,8 +190,12 @@ type Strategy struct {
 	Synthesized   int64            `json:"synthesized"`   // emitted rows that are none of the input's
 	LeaksByCause  map[string]int64 `json:"leaks_by_cause"`
 	LossesByCause map[string]int64 `json:"losses_by_cause"`
-	Lost          int64            `json:"lost"`   // late_first + swallowed
-	Leaked        int64            `json:"leaked"` // = fates.leaked
+	Lost          int64            `json:"lost"` // late_first + swallowed
+	// Leaked are the rows of the result beside another one of their event: fates.leaked, the data duplicates, and
+	// write_duplicates.
+	Leaked int64 `json:"leaked"`
+	// WriteDuplicates are rows of the result that a batch has written a second time, when it was run again.
+	WriteDuplicates int64 `json:"write_duplicates"`
 	// LeakedWithinTTL counts leaks though a row of the same key had come within the TTL: a TTL that copies extend would
 	// have caught them.
 	LeakedWithinTTL int64   `json:"leaked_within_ttl"`
@@ -205,14 +215,19 @@ type Strategy struct {
 	Latency        Latency    `json:"latency_ms"`
 	State          State      `json:"state"`
 	// Spark is what the micro-batches of a query of Spark did; nil for other engines.
-	Spark       *Spark        `json:"spark,omitempty"`
-	Subtasks    []Subtask     `json:"subtasks"`
+	Spark    *Spark    `json:"spark,omitempty"`
+	Subtasks []Subtask `json:"subtasks"`
+	// Stages are those of a micro-batch query, and of tiers.
+	Stages      []Stage       `json:"stages"`
 	Determinism []Determinism `json:"determinism"`
 	Verdicts    []Verdict     `json:"verdicts"`
 	Examples    []Example     `json:"examples"`
+	// Stories are those of the example rows.
+	Stories []Story `json:"stories,omitempty"`
 	// Samples holds the values of the metrics that vary over Run.Seeds, by metric, in the order of the seeds.
 	Samples map[string][]float64 `json:"samples,omitempty"`
-	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the article.
+	// Findings are notes that the measurement itself brought up, each with its number, such as a difference to the
+	// article.
 	Findings []string `json:"findings"`
 }
 
@@ -348,8 +363,8 @@ type Standstill struct {
 	Millis    int64 `json:"ms"`
 	FromMS    int64 `json:"from_ms"`      // from the start
 	RowsTotal int64 `json:"numRowsTotal"` // at its end
-	// Input is the number of the input that held the watermark back while another one went on, counted from 1; 0 where none
-	// did.
+	// Input is the number of the input that held the watermark back while another one went on, counted from 1; 0 where
+	// none did.
 	Input int64 `json:"input"`
 }
 
@@ -408,7 +423,11 @@ const (
 
 // Example is one row that shows a fate.
 type Example struct {
-	Fate      string            `json:"fate"`
+	Fate string `json:"fate"`
+	// EventNumber is the logical event that the row stands for: lab trace --event tells its story.
+	EventNumber uint64 `json:"event"`
+	// Story is the one of Strategy.Stories that the row is part of, from 1; 0: none was told.
+	Story     int               `json:"story,omitempty"`
 	Cause     string            `json:"cause,omitempty"`
 	Origin    string            `json:"origin"`
 	AtMS      int64             `json:"at_ms"` // when its fate was sealed, ms from the start
@@ -432,8 +451,8 @@ func (s *Strategy) Score() (met, of int) {
 	return met, of
 }
 
-// Ranked returns the strategies best first: those that ran before those refused, then by the fewest requirements missed,
-// the fewest rows lost and leaked, and the id.
+// Ranked returns the strategies best first: those that ran before those refused, then by the fewest requirements
+// missed, the fewest rows lost and leaked, and the id.
 func (r *Run) Ranked() []*Strategy {
 	order := make([]*Strategy, len(r.Strategies))
 	for i := range r.Strategies {

@@ -224,6 +224,7 @@ func (p *printer) job(j Job) {
 	if j.Retention > 0 {
 		p.field(1, "retention", dur(j.Retention))
 	}
+	p.orDefault(1, "table", j.Table == d.Table, quoted(j.Table))
 	p.spark(j.Spark, d.Spark)
 }
 
@@ -237,6 +238,7 @@ func (p *printer) spark(s, d Spark) {
 	p.open(2, "cost")
 	p.orDefault(3, "batch", s.Cost.Batch == 0, dur(s.Cost.Batch))
 	p.orDefault(3, "rows_per_second", s.Cost.RowsPerSecond == 0, s.Cost.RowsPerSecond)
+	p.orDefault(2, "shuffle", s.Shuffle == d.Shuffle, s.Shuffle)
 	if len(s.Failures) > 0 {
 		failures := make([]string, len(s.Failures))
 		for i, at := range s.Failures {
@@ -244,6 +246,7 @@ func (p *printer) spark(s, d Spark) {
 		}
 		p.field(2, "failures", names(failures))
 	}
+	p.orDefault(2, "restart", s.Restart == 0, dur(s.Restart))
 }
 
 func formatTrigger(t sim.Trigger) string {
@@ -261,7 +264,11 @@ func (p *printer) entry(e Entry) {
 	}
 	defaults, _ := e.Strategy.Resolve(nil, stream.Schema{})
 	for _, param := range e.Strategy.Params {
-		p.orDefault(3, param.Name, e.Args.Text(param.Name) == defaults.Text(param.Name), quoted(e.Args.Text(param.Name)))
+		text := e.Args.Text(param.Name)
+		if param.Kind != strategies.Tiers { // JSON is YAML
+			text = quoted(text)
+		}
+		p.orDefault(3, param.Name, e.Args.Text(param.Name) == defaults.Text(param.Name), text)
 	}
 }
 

@@ -48,11 +48,11 @@ func TestInspectShipped(t *testing.T) {
 // TestEventKinds loads a scenario with each ready-made kind of event, of which Inspect shows the fields.
 func TestEventKinds(t *testing.T) {
 	for kind, want := range map[string]string{
-		"order":   "{[{order_id 0 0} {customer_id 1 0} {product 1 0} {quantity 1 0} {price 2 2} {created_at 3 0}] [0] 5}",
-		"payment": "{[{payment_id 0 0} {account 1 0} {method 0 0} {amount 2 2} {sent_at 3 0} {paid_at 3 0}] [0] 5}",
-		"clickstream, event_time: {field: ts, log_append: true}": "{[{event_id 0 0} {user_id 1 0} {page 1 0} " +
-			"{action 0 0} {sent_at 3 0} {ts 3 0}] [0] 5}",
-		"sensor, key: sensor_id": "{[{sensor_id 1 0} {reading 1 0} {temperature 2 2} {battery 1 0} {measured_at 3 0}] [0] 4}",
+		"order":   "{[{order_id 0 0 false} {customer_id 1 0 false} {product 1 0 false} {quantity 1 0 false} {price 2 2 false} {created_at 3 0 false}] [0] 5}",
+		"payment": "{[{payment_id 0 0 false} {account 1 0 false} {method 0 0 false} {amount 2 2 false} {sent_at 3 0 false} {paid_at 3 0 false}] [0] 5}",
+		"clickstream, event_time: {field: ts, log_append: true}": "{[{event_id 0 0 false} {user_id 1 0 false} {page 1 0 false} " +
+			"{action 0 0 false} {sent_at 3 0 false} {ts 3 0 false}] [0] 5}",
+		"sensor, key: sensor_id": "{[{sensor_id 1 0 false} {reading 1 0 false} {temperature 2 2 false} {battery 1 0 true} {measured_at 3 0 false}] [0] 4}",
 	} {
 		src := "scenario: x\nworkload: {duration: 1m, rate: 10/s, events: " + kind + "}\nstrategies: [ptf]\n"
 		s, err := scenarios.Load("x.yaml", []byte(src), nil)
@@ -159,8 +159,8 @@ func drawScenario(t *rapid.T) string {
 		d.span(0), d.pick("partition", "reader"), d.span(1), d.pick("at-least-once", "exactly-once"))
 	if strings.Contains(d.String(), "\njob:\n") {
 		d.maybe("  spark: {trigger: %s, max_rows_per_trigger: %d, no_data_batches: %s, watermark_policy: %s, inputs: %d,\n"+
-			"    cost: {batch: %s, rows_per_second: %d}, failures: [%s, %s]}\n", d.pick("1s", "1m", "available-now"), d.int(0, 9),
-			d.pick("true", "false"), d.pick("min", "max"), d.int(1, 3), d.span(0), d.int(0, 99), d.span(0), d.span(1))
+			"    cost: {batch: %s, rows_per_second: %d}, failures: [%s, %s]}\n", d.pick("1s", "1m", "available-now"),
+			d.int(0, 9), d.pick("true", "false"), d.pick("min", "max"), d.int(1, 3), d.span(0), d.int(0, 99), d.span(0), d.span(1))
 	}
 	d.add("strategies:\n")
 	for i := range d.int(1, 5) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"deduplab/sim"
 	"deduplab/strategies"
@@ -23,7 +24,8 @@ func defaultJob() Job {
 		Sink:        strategies.Retract,
 		State:       "memory",
 		Skew:        10_000,
-		Spark:       Spark{Trigger: sim.Trigger{Every: 10_000}, NoDataBatches: true, Inputs: 1},
+		Table:       "pebble",
+		Spark:       Spark{Trigger: sim.Trigger{Every: 10_000}, NoDataBatches: true, Inputs: 1, Shuffle: WholeRow},
 	}
 }
 
@@ -59,6 +61,7 @@ func (l *loader) job(n *yml.Node) {
 				yml.Must("size", yml.Bare(l.Reader, &j.MiniBatch.Size, yml.Whole(1, math.MaxInt32))),
 			)
 		}),
+		yml.May("table", yml.Value(l.Reader, &j.Table, table)),
 		yml.May("spark", l.spark),
 		yml.May("catch_up_rate", yml.Value(l.Reader, &j.CatchUpRate, rate)),
 		yml.May("retention", yml.Value(l.Reader, &j.Retention, positive)),
@@ -83,16 +86,45 @@ func (l *loader) spark(n *yml.Node) {
 				yml.May("rows_per_second", yml.Bare(l.Reader, &s.Cost.RowsPerSecond, integer)),
 			)
 		}),
+		yml.May("shuffle", yml.Value(l.Reader, &s.Shuffle, yml.OneOf(WholeRow, KeyFirst))),
 		yml.May("failures", yml.Values(l.Reader, &s.Failures, span)),
+		yml.May("restart", yml.Value(l.Reader, &s.Restart, span)),
 	)
 	if s.Trigger.Every == 0 && !s.Trigger.AvailableNow && s.Cost.Batch == 0 && !l.Faulty(n) {
-		l.Add(n.Get("trigger").At, "a trigger of 0s starts a batch when the one before has ended: say how long one takes with "+
-			"cost.batch")
+		l.Add(n.Get("trigger").At, "a trigger of 0s starts a batch when the one before has ended: say how long one takes "+
+			"with cost.batch")
 	}
 	if s.Cost.RowsPerSecond < 0 {
 		l.Add(n.Get("cost").Get("rows_per_second").At, "rows_per_second must be at least 0; 0: rows cost nothing")
 	}
 	slices.Sort(s.Failures)
+}
+
+// What is shuffled to a stage.
+const (
+	WholeRow = "whole-row"
+	KeyFirst = "key-first"
+)
+
+// table reads what a target is kept in.
+func table(s string) (string, error) {
+	if s == "memory" || s == "pebble" || strings.HasPrefix(s, "postgres://") || strings.HasPrefix(s, "postgresql://") {
+		return s, nil
+	}
+	const write = "memory, pebble, or the address of a database, postgres://user@host/name"
+	if near := stream.DidYouMean(s, []string{"memory", "pebble"}); near != "" {
+		return "", fmt.Errorf("%q is no table%s Write %s", s, near, write)
+	}
+	return "", fmt.Errorf("%q is no table; write %s", s, write)
+}
+
+// TableKind is memory, pebble or postgres.
+func (j Job) TableKind() string {
+	kind, _, _ := strings.Cut(j.Table, ":")
+	if kind == "postgresql" {
+		return "postgres"
+	}
+	return kind
 }
 
 // trigger reads an interval or available-now. It leaves the limit of rows, which stands beside it, to its own field.

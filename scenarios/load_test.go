@@ -250,7 +250,12 @@ var broken = []struct {
 		"- pass-through", "- drop-duplicates: {columns: [order_id, prise], delay: x, window: 1}\n" +
 			"  - drop-duplicates-within-watermark: {delay: none, columns: [price, price]}",
 	}},
-	{name: "spark without an end of a batch", edits: []string{"sink: retract\n", "sink: retract\n  spark: {trigger: 0s}\n"}},
+	{name: "columns after a restart that does not come", edits: []string{
+		"- pass-through", "- drop-duplicates: {restart_columns: price}",
+	}},
+	{name: "spark without an end of a batch", edits: []string{
+		"sink: retract\n", "sink: retract\n  spark: {trigger: 0s}\n",
+	}},
 	{name: "bounds", edits: []string{
 		"residual: <= 0.1%", "residual: 0.1%", "lost: <= 0", "lost: <= 0.5", "append_only: true",
 		"append_only: false",
@@ -431,7 +436,7 @@ func TestLoad(t *testing.T) {
 		{"share", spec.Duplicates[1].Rate, 0.004},
 		{"transport", spec.Transport, gen.Delay{Kind: gen.Lognormal, Low: 40, High: 8000, P1: 0.5, P2: 0.999, Cap: 300_000}},
 		{"delay", spec.Duplicates[1].Delay, gen.Delay{Kind: gen.Uniform, Low: 7_200_000, High: 10_800_000}},
-		{"schema", fmt.Sprint(s.Workload.Schema), "{[{order_id 0 0} {price 2 2} {customer 0 0} {created_at 3 0}] [0] 3}"},
+		{"schema", fmt.Sprint(s.Workload.Schema), "{[{order_id 0 0 false} {price 2 2 false} {customer 0 0 false} {created_at 3 0 false}] [0] 3}"},
 		{"flink", s.Job.Flink, strategies.Flink23},
 		{"watermarks per", s.Job.Watermark.Per, "partition"},
 		{"skew", s.Job.Skew, 10000},

@@ -79,7 +79,9 @@ type Job struct {
 	// CatchUpRate is the number of rows a second that a reader handles in a catch-up replay; 0 is 100 times the
 	// stream's mean.
 	CatchUpRate float64
-	Skew        int // rows by which an interleaving replay lets one partition lead
+	// Table is what the target of a sink is kept in: memory, pebble, or the address of a Postgres database.
+	Table string
+	Skew  int // rows by which an interleaving replay lets one partition lead
 	// Retention is how long the source keeps a row from its arrival; 0: for ever. A catch-up replay, which reads from
 	// the end of the span on, lacks the rows that are older, one by one (Kafka deletes whole segments). The run itself
 	// reads every row as it arrives.
@@ -87,8 +89,8 @@ type Job struct {
 	Spark     Spark
 }
 
-// Spark is what the micro-batch queries of a job run in. Defaults are Spark's own, but for the trigger: Spark's starts a
-// batch as soon as the one before has ended, and how many there are depends on how long they take.
+// Spark is what the micro-batch queries of a job run in. Defaults are Spark's own, but for the trigger: Spark's starts
+// a batch as soon as the one before has ended, and how many there are depends on how long they take.
 type Spark struct {
 	Trigger sim.Trigger
 	Cost    sim.BatchCost
@@ -98,8 +100,14 @@ type Spark struct {
 	Policy sim.WatermarkPolicy
 	// Inputs is the number of sources that the query is a union of: partition p belongs to input p mod Inputs.
 	Inputs int
+	// Shuffle says what is moved to a stage by key: whole-row, or key-first: the key and the event time, and the payload is
+	// joined back to what the stage lets through.
+	Shuffle string
 	// Failures are moments from the start: the batch that ends then fails after the write, and is run again.
 	Failures []stream.Time
+	// Restart is a moment from the start, 0 for none: the queries are stopped and started again from their checkpoints,
+	// with other columns where a strategy has restart_columns.
+	Restart stream.Time
 }
 
 // Watermark says how watermarks are made.

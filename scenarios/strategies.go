@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -41,6 +42,10 @@ func (l *loader) entry(n *yml.Node) {
 	if slices.ContainsFunc(l.scenario.Strategies, func(other Entry) bool { return other.ID == e.ID }) {
 		l.Add(at, "%s stands here a second time; tell them apart with an id: %s: {id: %s-2}", e.ID, s.Name, s.Name)
 	}
+	columns := head.Get("restart_columns")
+	if columns != nil && columns.Text != strategies.SameColumns && l.scenario.Job.Spark.Restart == 0 {
+		l.Add(columns.At, "restart_columns are those after a restart: say when that is with job.spark.restart")
+	}
 	l.scenario.Strategies = append(l.scenario.Strategies, e)
 }
 
@@ -72,7 +77,12 @@ func Strategy(r *yml.Reader, n *yml.Node, schema stream.Schema, columnsKnown boo
 	}
 	given := map[string]string{}
 	for _, v := range head.Items {
-		if !slices.Contains(besides, v.Name) {
+		kind := slices.IndexFunc(s.Params, func(p strategies.Param) bool { return p.Name == v.Name })
+		switch {
+		case slices.Contains(besides, v.Name):
+		case kind >= 0 && s.Params[kind].Kind == strategies.Tiers:
+			given[v.Name] = tiers(r, v, schema, columnsKnown)
+		default:
 			given[v.Name] = param(r, v)
 		}
 	}
@@ -96,16 +106,41 @@ func Strategy(r *yml.Reader, n *yml.Node, schema stream.Schema, columnsKnown boo
 	return s, args, head
 }
 
-// param is the text of a parameter. A list of columns may be written as such.
+// tiers is the text of a parameter that lists strategies.
+func tiers(r *yml.Reader, n *yml.Node, schema stream.Schema, columnsKnown bool) string {
+	var list []map[string]map[string]string
+	for _, entry := range r.Entries(n) {
+		tier, _, head := Strategy(r, entry, schema, columnsKnown)
+		if tier == nil {
+			continue
+		}
+		given := map[string]string{}
+		for _, v := range head.Items {
+			given[v.Name] = param(r, v)
+		}
+		list = append(list, map[string]map[string]string{tier.Name: given})
+	}
+	text, _ := json.Marshal(list) // texts never fail
+	return string(text)
+}
+
+// param is the text of a parameter. A list of columns may be written as such, and spans by kind as a mapping.
 func param(r *yml.Reader, n *yml.Node) string {
-	if n.Kind != yml.List {
+	var parts []string
+	switch n.Kind {
+	case yml.List:
+		for _, entry := range r.Entries(n) {
+			r.Is(entry, yml.Scalar)
+			parts = append(parts, entry.Text)
+		}
+	case yml.Mapping:
+		for _, item := range n.Items {
+			r.Is(item, yml.Scalar)
+			parts = append(parts, item.Name+": "+item.Text)
+		}
+	default:
 		r.Is(n, yml.Scalar)
 		return n.Text
-	}
-	var parts []string
-	for _, entry := range r.Entries(n) {
-		r.Is(entry, yml.Scalar)
-		parts = append(parts, entry.Text)
 	}
 	return strings.Join(parts, ", ")
 }

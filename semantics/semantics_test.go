@@ -44,7 +44,8 @@ func TestShipped(t *testing.T) {
 	}
 }
 
-// TestEveryStrategyHasAStory asks for one file a strategy, but for those in micro-batches, which are not fed row by row.
+// TestEveryStrategyHasAStory asks for one file a strategy, but for those in micro-batches, which are not fed row by
+// row.
 func TestEveryStrategyHasAStory(t *testing.T) {
 	for _, name := range strategies.Names() {
 		if s, _ := strategies.Lookup(name); strings.HasPrefix(s.Engine, "spark") {

@@ -18,10 +18,12 @@ type Change struct {
 	// Parts indexes the rows that a composed row was made of, 0 for a plain row: see Ctx.Parts.
 	Parts int32
 	Op    Op
-	Kind  stream.Kind // of Emit, Release and Again
+	Kind  stream.Kind // but of Drop, Hold and DropHeld
 	To    Disposition // of Drop and DropHeld
 	First bool        // of Emit: the row is the first of its event
 	Lone  bool        // of Emit and Release: its event has no other row; false where that is not known
+	// SameBatch, of Release: another row of its micro-batch has the same key, and came through too.
+	SameBatch bool
 	// Behind, of a late row: its partition has been idle and has not caught up yet.
 	Behind bool
 }
@@ -37,6 +39,8 @@ const (
 	OpDrop               // a row being handled does not go out
 	OpHold               // a row being handled waits
 	OpDropHeld           // a row that had been held does not go out
+	OpRewrite            // a row that has gone out is written once more, by a micro-batch that is run again
+	OpRemove             // a row that has gone out is removed from the result as a copy
 )
 
 // Ctx is an operator's view of the world: the clock, its watermark, state, timers, and where its output goes. There is
@@ -59,6 +63,7 @@ type Ctx struct {
 	eventLive    int // registered event-time timers that were not deleted
 	service      int // processing-time timers of the operator itself
 	assigners    []assigner
+	onTimer      func(TimerEvent)
 
 	changes []Change
 	keys    []stream.Key // of changes, one each
@@ -219,6 +224,7 @@ func (c *Ctx) DropHeldLate(key stream.Key, tag stream.Tag, behind bool) {
 func (c *Ctx) EventTimer(at stream.Time, ref Ref) {
 	c.eventLive++
 	c.eventTimers.Add(at, ref)
+	c.tellTimer(at, true, false)
 }
 
 // ForgetEventTimer says that a timer registered before has no meaning any more. It still reaches the operator, which
@@ -226,7 +232,16 @@ func (c *Ctx) EventTimer(at stream.Time, ref Ref) {
 func (c *Ctx) ForgetEventTimer() { c.eventLive-- }
 
 // ProcTimer registers a processing-time timer for a key.
-func (c *Ctx) ProcTimer(at stream.Time, key stream.Key) { c.procTimers.Add(at, key) }
+func (c *Ctx) ProcTimer(at stream.Time, key stream.Key) {
+	c.procTimers.Add(at, key)
+	c.tellTimer(at, false, false)
+}
+
+func (c *Ctx) tellTimer(at stream.Time, eventTime, fires bool) {
+	if c.onTimer != nil {
+		c.onTimer(TimerEvent{At: at, EventTime: eventTime, Fires: fires, Now: c.now})
+	}
+}
 
 // ServiceKey is the key with which ProcTimer is called for a [Ctx.ServiceTimer]. No row has it.
 var ServiceKey = stream.Key{Hi: math.MaxUint64, Lo: math.MaxUint64}

@@ -2,9 +2,9 @@ package sim
 
 import "deduplab/stream"
 
-// Deadlines holds entries of a table, by their Refs, until time reaches the deadline that each has as its Value. It costs
-// about 4 bytes an entry, because entries wait in buckets of a second: an eviction looks at what it removes and at the
-// rest of one bucket, never at all the state. The zero value is empty.
+// Deadlines holds entries of a table, by their Refs, until time reaches the deadline that each has as its Value. It
+// costs about 4 bytes an entry, because entries wait in buckets of a second: an eviction looks at what it removes and
+// at the rest of one bucket, never at all the state. The zero value is empty.
 //
 // An entry must be Pinned, and may neither be removed nor get another Value while it waits.
 type Deadlines struct {

@@ -40,7 +40,10 @@ type LeakedRow struct {
 	Tag    stream.Tag
 	At     stream.Time
 	Update bool // it came as +U
-	Again  bool // the row itself stands in the result: a batch that was run again has written it twice
+	// Rewritten: the row itself has gone out before, and a batch that was run again has written it twice.
+	Rewritten bool
+	// SameBatch: another row of its batch has the same key and came through too.
+	SameBatch bool
 }
 
 // Ledger knows the truth. It is told every change of one strategy's run and keeps one byte an event, from which the
@@ -62,9 +65,11 @@ type Ledger struct {
 	wrong        int64 // events in the result whose promised version is not
 	sums         Sums
 	leaks        map[string]int64
-	leakCauses   map[uint64][]string // of events whose rows can be taken back
-	ever         int64               // events that ever went out
-	table        *Table              // of an upsert sink: the row of each key
+	rewritten    int64                  // of the leaked rows: those that a batch has written twice
+	repaired     int64                  // rows that went out and were removed as copies
+	leakCauses   map[uint64][]leakCause // of events whose rows can be taken back
+	ever         int64                  // events that ever went out
+	table        *Table                 // of an upsert sink: the row of each key
 
 	wait, settle, commit Histogram
 	// settled holds the settle that is counted for an event, while rows of it are still to come and if it is not 0.
@@ -72,6 +77,13 @@ type Ledger struct {
 
 	digest   Digest
 	examples examples
+}
+
+// leakCause is why a row of an event stands beside another one.
+type leakCause struct {
+	tag       stream.Tag
+	cause     string
+	rewritten bool
 }
 
 // fate is the byte of an event: how many of its rows are in the result, and what happened to it so far.
@@ -106,7 +118,7 @@ const (
 func NewLedger(spec LedgerSpec) *Ledger {
 	l := &Ledger{
 		spec: spec, settled: map[uint64]stream.Time{}, present: map[uint64]int64{}, leaks: map[string]int64{},
-		leakCauses: map[uint64][]string{}, examples: examples{},
+		leakCauses: map[uint64][]leakCause{}, examples: examples{},
 		digest: Digest{Table: make([]uint64, buckets), Order: make([]uint64, buckets)},
 	}
 	if spec.Sink == stream.UpsertSink {
@@ -216,8 +228,8 @@ func (l *Ledger) apply(c *Change, key stream.Key, content uint64, parts []stream
 		l.upsert(c, key)
 	case c.adds():
 		l.add(c, key, content, parts)
-	case l.spec.Sink == stream.RetractSink && !l.spec.ToChangelog:
-		l.remove(c.Tag, key, content)
+	case l.spec.Sink == stream.RetractSink && !l.spec.ToChangelog, c.Op == OpRemove:
+		l.remove(c.Tag, key, content, c.Op == OpRemove)
 	}
 }
 
@@ -232,12 +244,12 @@ func (l *Ledger) measure(c *Change) {
 		l.measureSettle(c, event)
 	}
 	if l.spec.CommitEvery > 0 && !l.draining {
-		l.commit.Add(commitAt(c.At, l.spec.CommitEvery) - c.At)
+		l.commit.Add(CommitAt(c.At, l.spec.CommitEvery) - c.At)
 	}
 }
 
-// commitAt is the first commit at or after t.
-func commitAt(t, every stream.Time) stream.Time {
+// CommitAt is the first commit at or after t.
+func CommitAt(t, every stream.Time) stream.Time {
 	if start := t.Floor(every); start != t {
 		return start + every
 	}
@@ -349,6 +361,9 @@ func (l *Ledger) add(c *Change, key stream.Key, content uint64, parts []stream.T
 	case n == 0:
 		l.kept++
 		*f++
+		if c.Op == OpRewrite { // an audit had taken it out, and it counted as replaced
+			l.replaced--
+		}
 		if l.spec.Right != nil {
 			l.wrong++
 		}
@@ -392,57 +407,82 @@ func (l *Ledger) leak(c *Change) {
 	l.leaked++
 	cause := Unexplained
 	if l.spec.Cause != nil {
-		cause = l.spec.Cause(LeakedRow{c.Tag, c.At, c.Kind == stream.UpdateAfter,
-			c.Op == OpAgain && c.Kind == stream.Insert})
+		cause = l.spec.Cause(LeakedRow{c.Tag, c.At, c.Kind == stream.UpdateAfter, c.Op == OpRewrite, c.SameBatch})
 	}
 	l.leaks[cause]++
 	if l.spec.Retracts {
-		l.leakCauses[c.Tag.Event()] = append(l.leakCauses[c.Tag.Event()], cause)
+		l.leakCauses[c.Tag.Event()] = append(l.leakCauses[c.Tag.Event()], leakCause{c.Tag, cause, c.Op == OpRewrite})
+	}
+	if c.Op == OpRewrite {
+		l.rewritten++
 	}
 	l.examples.keepLeak(c, cause)
 }
 
-// remove takes a row out of the result.
-func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64) {
+// remove takes a row out of the result. Copy says that it was removed as a copy of another row.
+func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, copy bool) {
 	event := tag.Event()
 	f := l.at(event)
-	if *f&inResult == 0 {
+	n := *f & inResult
+	if n == 0 {
 		l.absent++
 		return
 	}
 	l.digest.row(content, key, ^uint64(0))
-	l.replaced++
 	if l.spec.Amount != nil {
-		l.sum(-l.spec.Amount(tag, nil), *f&inResult == 1)
+		l.sum(-l.spec.Amount(tag, nil), n == 1)
 	}
 	if l.spec.Right != nil && *f&rightRow != 0 && l.spec.Right(tag) {
 		*f &^= rightRow
 		l.wrong++
 	}
-	switch *f & inResult {
-	case 1:
+	if n == 1 {
+		l.replaced++
 		l.kept--
 		*f--
 		if l.spec.Right != nil && *f&rightRow == 0 {
 			l.wrong--
 		}
 		return
-	case manyRows:
-		if l.present[event]--; l.present[event] < int64(manyRows) {
-			delete(l.present, event)
-			*f--
-		}
-	default:
+	}
+	if n < manyRows {
+		*f--
+	} else if l.present[event]--; l.present[event] < int64(manyRows) {
+		delete(l.present, event)
 		*f--
 	}
 	l.leaked--
+	switch rewritten := l.forgive(event, tag); {
+	case rewritten: // it was none of the input's rows
+		l.rewritten--
+	case copy:
+		l.repaired++
+	default:
+		l.replaced++
+	}
+}
+
+// forgive takes back the cause of a leak whose row leaves the result, or, where the row that leaves has none, of one that
+// now stands alone. It reports whether that was a row written twice.
+func (l *Ledger) forgive(event uint64, tag stream.Tag) bool {
 	causes := l.leakCauses[event]
-	if n := len(causes); n > 0 {
-		l.leaks[causes[n-1]]--
-		if l.leakCauses[event] = causes[:n-1]; n == 1 {
-			delete(l.leakCauses, event)
+	if len(causes) == 0 {
+		return false
+	}
+	gone := len(causes) - 1
+	for i, c := range causes {
+		if c.tag == tag || !c.rewritten && causes[gone].tag != tag {
+			gone = i
 		}
 	}
+	c := causes[gone]
+	l.leaks[c.cause]--
+	if causes = slices.Delete(causes, gone, gone+1); len(causes) == 0 {
+		delete(l.leakCauses, event)
+	} else {
+		l.leakCauses[event] = causes
+	}
+	return c.rewritten
 }
 
 // upsert replaces the row of a key.
@@ -452,7 +492,7 @@ func (l *Ledger) upsert(c *Change, key stream.Key) {
 	}
 	if old := l.table.Get(key, c.At); old != nil {
 		tag := old.Tag
-		l.remove(tag, key, l.content(tag, key, nil))
+		l.remove(tag, key, l.content(tag, key, nil), false)
 		l.table.Delete(key)
 	}
 	if c.Kind != stream.Delete {
@@ -489,7 +529,7 @@ func (l *Ledger) Result(s *results.Strategy) {
 	s.Fates, s.LossesByCause = l.fates()
 	s.LeaksByCause = nonZero(l.leaks)
 	s.WrongVersion, s.Synthesized = l.wrong, l.synthesized
-	s.Leaked, s.Lost = s.Fates.Leaked, s.Fates.LateFirst+s.Fates.Swallowed
+	s.Leaked, s.WriteDuplicates, s.Lost = l.leaked, l.rewritten, s.Fates.LateFirst+s.Fates.Swallowed
 	s.ResultRows = l.kept + l.leaked
 	s.Changes = results.Changes{
 		Insert: l.changes[stream.Insert], UpdateBefore: l.changes[stream.UpdateBefore],
@@ -507,8 +547,8 @@ func (l *Ledger) Result(s *results.Strategy) {
 // its disposition; the one that the event is lost with moves from there to the losses.
 func (l *Ledger) fates() (results.Fates, map[string]int64) {
 	f := results.Fates{
-		Kept: l.kept, Leaked: l.leaked, Replaced: l.replaced + l.dispositions[Replaced],
-		Suppressed: l.dispositions[Duplicate], LateCopy: l.dispositions[Late] + l.dispositions[Filtered],
+		Kept: l.kept, Leaked: l.leaked - l.rewritten, Replaced: l.replaced + l.dispositions[Replaced],
+		Suppressed: l.dispositions[Duplicate] + l.repaired, LateCopy: l.dispositions[Late] + l.dispositions[Filtered],
 		Diverted: l.dispositions[Diverted] + l.dispositions[Aside], Pending: l.dispositions[Held],
 	}
 	copies := &f.Suppressed // where rows went that were taken for copies

@@ -34,10 +34,28 @@ type BatchSpec struct {
 	// Failures are moments. The first batch that ends at or after each of them fails after its rows have been written and
 	// before it is committed; it is then run again.
 	Failures []stream.Time
+	// CompareKeys orders the keys of two rows as Spark's sort does, by their columns; NullKey reports whether one of these
+	// columns is null. Both may be nil: see BatchCtx.SortByKey and BatchCtx.NullKey.
+	CompareKeys func(a, b *stream.Row) int
+	NullKey     func(*stream.Row) bool
+	// Restart stops the query and starts another one from its checkpoint; nil: it runs on.
+	Restart *BatchRestart
 	// NewTable makes a keyed state. Nil: in memory.
 	NewTable func() *Table
 	// OnBatch is told of each batch that has ended, and keeps nothing of what it is told; may be nil.
 	OnBatch func(*BatchProgress)
+	// OnOutput is told the rows that the user's function in a stage returns, where they are not simply the rows that it
+	// lets through; may be nil.
+	OnOutput func(Output)
+	// Held says that the rows come from operators in front of the query: to the ledger they are held already.
+	Held bool
+	// Target is the table that the query writes to. A failure of the query and a restart from its checkpoint leave it as
+	// it is. Nil: one in memory, if a stage asks for it.
+	Target Target
+	// OnStage is told what a stage has done in each attempt of a batch, and what rows it let through; may be nil.
+	OnStage func(stage int, p *StageProgress, b *MicroBatch, out []stream.Row)
+	// OnAudit is told of each run of an audit; may be nil.
+	OnAudit func(*AuditRun)
 }
 
 // Trigger says when batches start.
@@ -50,6 +68,14 @@ type Trigger struct {
 	AvailableNow bool
 	// MaxRows is the greatest number of rows of a batch, 0 for no limit: those that have waited longest are taken.
 	MaxRows int
+}
+
+// BatchRestart is another query that goes on from a query's checkpoint: with as many stages and tables, whose operators
+// may be others.
+type BatchRestart struct {
+	// At is the moment: the first trigger at or after it starts the other query.
+	At     stream.Time
+	Stages []BatchStage
 }
 
 // BatchCost is how long a batch takes.
@@ -83,8 +109,20 @@ type BatchStage struct {
 	Name string
 	// Shuffled says that rows reach it by key. It is stateful, and the operators of its partitions are separate.
 	Shuffled bool
-	New      func(*BatchCtx) BatchOperator
+	// NoData says when the stage asks for a batch without rows.
+	NoData NoData
+	New    func(*BatchCtx) BatchOperator
 }
+
+// NoData is when a stateful operator asks for a batch without rows: Spark's shouldRunAnotherBatch.
+type NoData uint8
+
+// The answers.
+const (
+	AfterWatermark NoData = iota // when the watermark has moved
+	EachTrigger                  // always, as transformWithState by processing time does: spark README, Time to live
+	NeverNoData                  // not even then, as an aggregate in complete mode
+)
 
 // BatchOperator is one stage of a micro-batch query: a pure step machine, like [Operator].
 type BatchOperator interface {
@@ -100,6 +138,28 @@ type BatchOperator interface {
 	Restore(c *BatchCtx, snapshot any)
 	// State tells what the stage holds.
 	State(c *BatchCtx) State
+}
+
+// BatchEnder is an operator that has something to do when the input has ended and the last batch is over.
+type BatchEnder interface {
+	AtEnd(c *BatchCtx)
+}
+
+// AuditRun is what one run of an audit of the target has found. An extra row is one whose key another row has that was
+// written before; it is new if the run before has not seen it.
+type AuditRun struct {
+	At          stream.Time
+	Rows, Dates int64 // read
+	Keys, Extra int64 // keys that stand in the table more than once, and their extra rows
+	// New are the new extra rows, by what let them through.
+	New struct {
+		SameBatch int64 // their batch has written the key before
+		Inside    int64 // an earlier row of the key was dated within the lookback when they were written
+		Outside   int64 // none was
+	}
+	// Needed is the lookback, in days, with which none of the rows outside would have come through.
+	Needed   int64
+	Repaired int64 // rows removed
 }
 
 // MicroBatch is one batch of the query.
@@ -128,8 +188,8 @@ type BatchProgress struct {
 	WatermarkAfter stream.Time
 	InputRows      int
 	Stages         []StageProgress
-	// Inputs are the watermarks that the inputs have come to, by which the policy makes the one of the query; 0 for one that
-	// has said nothing yet.
+	// Inputs are the watermarks that the inputs have come to, by which the policy makes the one of the query; 0 for one
+	// that has said nothing yet.
 	Inputs []stream.Time
 }
 
@@ -142,6 +202,10 @@ type StageProgress struct {
 	RowsRemoved        int64 // numRowsRemoved
 	DroppedByWatermark int64 // numRowsDroppedByWatermark
 	DroppedDuplicates  int64 // numDroppedDuplicateRows
+	// JoinedRows and JoinedDates are what a sink has read of its target: rows, and date partitions.
+	JoinedRows, JoinedDates int64
+	RowsReplacing           int64 // of RowsOut: those that took the place of another row of the target
+	Repaired                int64 // rows that an audit has removed from the target
 }
 
 func (p *StageProgress) add(other *StageProgress) {
@@ -152,6 +216,10 @@ func (p *StageProgress) add(other *StageProgress) {
 	p.RowsRemoved += other.RowsRemoved
 	p.DroppedByWatermark += other.DroppedByWatermark
 	p.DroppedDuplicates += other.DroppedDuplicates
+	p.JoinedRows += other.JoinedRows
+	p.JoinedDates += other.JoinedDates
+	p.RowsReplacing += other.RowsReplacing
+	p.Repaired += other.Repaired
 }
 
 // BatchCtx is an operator's view of the world. There is one for each partition of each stage.
@@ -161,10 +229,10 @@ type BatchCtx struct {
 	// Progress is what the operator has done in this batch so far. It counts RowsUpdated and RowsRemoved itself.
 	Progress StageProgress
 
-	engine  *BatchEngine
-	out     []stream.Row
-	tables  []*Table
-	durable *any
+	engine *BatchEngine
+	out    []stream.Row
+	tables []*Table
+	byKey  byKey
 }
 
 // NewTable makes a keyed state. Call it when the operator is made.
@@ -179,13 +247,12 @@ func (c *BatchCtx) NewTable() *Table {
 	return t
 }
 
-// Durable returns what make made when the operator was first made: a table that the query writes to, which a failure of
-// the query and a restart from its checkpoint leave as it is.
-func (c *BatchCtx) Durable(make func() any) any {
-	if *c.durable == nil {
-		*c.durable = make()
+// Target is the table that the query writes to: see BatchSpec.Target.
+func (c *BatchCtx) Target() Target {
+	if c.engine.spec.Target == nil {
+		c.engine.spec.Target = NewMemoryTarget()
 	}
-	return *c.durable
+	return c.engine.spec.Target
 }
 
 // Delay is the watermark delay of the query's first input, NoWatermark without one: spark two-inputs/delay-of-left.
@@ -201,6 +268,14 @@ func (c *BatchCtx) IsLate(event stream.Time) bool {
 func (c *BatchCtx) Emit(row *stream.Row) {
 	c.Progress.RowsOut++
 	c.out = append(c.out, *row)
+}
+
+// Update lets a row of the batch through in place of old, which went out before: in update mode, where nothing takes
+// the old row back.
+func (c *BatchCtx) Update(old stream.Tag, row *stream.Row) {
+	c.Emit(row)
+	c.out[len(c.out)-1].Kind = stream.UpdateAfter
+	c.engine.replaces[row.Tag] = old
 }
 
 // Drop does not let a row of the batch through.
@@ -219,6 +294,30 @@ func (c *BatchCtx) Drop(row *stream.Row, to Disposition) {
 	}
 }
 
+// Replace lets a row of the batch through in place of old, which came through before and is taken back: a table that is
+// written to has the one row no more, and the other one.
+func (c *BatchCtx) Replace(old stream.Tag, row *stream.Row) {
+	c.Again(stream.UpdateBefore, row.Key, old)
+	c.Progress.RowsReplacing++
+	c.Update(old, row)
+}
+
+// Remove takes a copy that has come through, in this batch or before, out of the result again.
+func (c *BatchCtx) Remove(key stream.Key, tag stream.Tag) {
+	c.Progress.Repaired++
+	c.engine.removed = append(c.engine.removed, removal{key, tag})
+}
+
+// Audited tells of a run of an audit.
+func (c *BatchCtx) Audited(run *AuditRun) {
+	if c.engine.spec.OnAudit != nil {
+		c.engine.spec.OnAudit(run)
+	}
+}
+
+// SameBatch says of a row that Emit lets through: its key is in the result already, through another row of this batch.
+func (c *BatchCtx) SameBatch(row *stream.Row) { c.engine.sameBatch[row.Tag] = true }
+
 // Again sends a change about a row that came before, past the stages that follow: see Ctx.Again.
 func (c *BatchCtx) Again(k stream.Kind, key stream.Key, tag stream.Tag) {
 	c.engine.book(Change{Tag: tag, At: c.Batch.End, Op: OpAgain, Kind: k}, key)
@@ -232,13 +331,13 @@ func (c *BatchCtx) Fail(err error) {
 }
 
 // BatchEngine runs a query as Spark Structured Streaming's micro-batch engine does. Rows wait for their batch: to the
-// ledger they are held until then. It keeps watermarks and batches of its own, so that those of a [Task] (SourceWatermark,
-// Watermark, Checkpoint) are nothing but moments to it. Time never falls from call to call.
+// ledger they are held until then. It keeps watermarks and batches of its own, so that those of a [Task]
+// (SourceWatermark, Watermark, Checkpoint) are nothing but moments to it. Time never falls from call to call.
 type BatchEngine struct {
-	spec         BatchSpec
-	stages       []batchStage
-	hasWatermark bool
-	shuffled     bool // a stage is
+	spec                        BatchSpec
+	stages                      []batchStage
+	hasWatermark                bool
+	afterWatermark, eachTrigger bool // a stage asks for batches without rows
 
 	waiting []stream.Row // for the next batch, those of the running one first
 	next    stream.Time  // the next trigger
@@ -254,6 +353,11 @@ type BatchEngine struct {
 	watermark, late stream.Time
 	failures        []stream.Time // those to come
 
+	// replaces and sameBatch tell more of rows that the running batch lets through: see BatchCtx.Update and SameBatch.
+	replaces  map[stream.Tag]stream.Tag
+	sameBatch map[stream.Tag]bool
+	removed   []removal // of the running batch, which leave the result after its rows have come into it
+
 	rows, dropped int64
 	lateBy        []int64 // by input
 	changes       []Change
@@ -261,42 +365,50 @@ type BatchEngine struct {
 	err           error
 }
 
+// removal is a row that leaves the result.
+type removal struct {
+	key stream.Key
+	tag stream.Tag
+}
+
 // batchStage is a stage with an operator for each partition.
 type batchStage struct {
-	ctx     []BatchCtx
-	ops     []BatchOperator
-	in      [][]stream.Row // by partition, where there are several
-	out     []stream.Row   // of all partitions, where there are several
-	durable any
+	ctx []BatchCtx
+	ops []BatchOperator
+	in  [][]stream.Row // by partition, where there are several
+	out []stream.Row   // of all partitions, where there are several
 }
 
 // NewBatchEngine makes an engine.
 func NewBatchEngine(spec BatchSpec) *BatchEngine {
 	spec.Partitions = max(spec.Partitions, 1)
 	m := &BatchEngine{spec: spec, stages: make([]batchStage, len(spec.Stages)),
-		largest: make([]stream.Time, len(spec.Inputs)), lateBy: make([]int64, len(spec.Inputs)), failures: spec.Failures}
+		largest: make([]stream.Time, len(spec.Inputs)), lateBy: make([]int64, len(spec.Inputs)), failures: spec.Failures,
+		replaces: map[stream.Tag]stream.Tag{}, sameBatch: map[stream.Tag]bool{}}
 	for _, delay := range spec.Inputs {
 		m.hasWatermark = m.hasWatermark || delay != NoWatermark
 	}
 	for i := range m.stages {
-		m.shuffled = m.shuffled || spec.Stages[i].Shuffled
+		if stage := spec.Stages[i]; stage.Shuffled && spec.NoDataBatches {
+			m.afterWatermark = m.afterWatermark || stage.NoData != NeverNoData
+			m.eachTrigger = m.eachTrigger || stage.NoData == EachTrigger
+		}
 	}
-	m.makeStages(make([]any, len(m.stages)))
+	m.makeStages()
 	return m
 }
 
-// makeStages makes all operators anew, around what is durable of each stage.
-func (m *BatchEngine) makeStages(durable []any) {
+// makeStages makes all operators anew.
+func (m *BatchEngine) makeStages() {
 	for i := range m.stages {
 		s, spec := &m.stages[i], m.spec.Stages[i]
 		n := 1
 		if spec.Shuffled {
 			n = m.spec.Partitions
 		}
-		*s = batchStage{ctx: make([]BatchCtx, n), ops: make([]BatchOperator, n), in: make([][]stream.Row, n),
-			durable: durable[i]}
+		*s = batchStage{ctx: make([]BatchCtx, n), ops: make([]BatchOperator, n), in: make([][]stream.Row, n)}
 		for p := range s.ctx {
-			s.ctx[p] = BatchCtx{Records: m.spec.Records, engine: m, durable: &s.durable}
+			s.ctx[p] = BatchCtx{Records: m.spec.Records, engine: m}
 			s.ops[p] = spec.New(&s.ctx[p])
 		}
 	}
@@ -313,12 +425,16 @@ func (m *BatchEngine) Row(row *stream.Row) {
 	}
 	m.Clock(row.Arrival - 1)
 	m.rows++
-	m.waiting = append(m.waiting, *row)
-	if m.spec.Prepare != nil {
-		row = &m.waiting[len(m.waiting)-1]
-		m.spec.Prepare(row)
+	if m.err == nil {
+		m.waiting = append(m.waiting, *row)
+		if m.spec.Prepare != nil {
+			row = &m.waiting[len(m.waiting)-1]
+			m.spec.Prepare(row)
+		}
 	}
-	m.book(Change{Tag: row.Tag, At: row.Arrival, Op: OpHold, First: row.First}, row.Key)
+	if !m.spec.Held {
+		m.book(Change{Tag: row.Tag, At: row.Arrival, Op: OpHold, First: row.First}, row.Key)
+	}
 }
 
 // Clock moves processing time: the triggers up to now fire, and batches that end by then come out.
@@ -343,9 +459,15 @@ func (m *BatchEngine) step(now stream.Time) bool {
 // pollingDelay is spark.sql.streaming.pollingDelay: how often a query without an interval looks for rows.
 const pollingDelay stream.Time = 10
 
-// trigger starts a batch if there is something to do, and sets the next trigger, as Spark's ProcessingTimeExecutor does:
-// the next multiple of the interval, or the end of the batch if that comes later.
+// trigger starts a batch if there is something to do, and sets the next trigger, as Spark's ProcessingTimeExecutor
+// does: the next multiple of the interval, or the end of the batch if that comes later.
 func (m *BatchEngine) trigger(at stream.Time) {
+	if r := m.spec.Restart; r != nil && r.At <= at {
+		before := m.Snapshot()
+		m.spec.Stages, m.spec.Restart = r.Stages, nil
+		m.restore(before)
+		clear(m.largest) // what the inputs have said is forgotten: see RestoreBatchEngine
+	}
 	every := m.spec.Trigger.Every
 	m.next = at + pollingDelay
 	if every > 0 {
@@ -355,7 +477,7 @@ func (m *BatchEngine) trigger(at stream.Time) {
 	if limit := m.spec.Trigger.MaxRows; limit > 0 {
 		n = min(n, limit)
 	}
-	if n == 0 && !m.NoDataBatchDue() {
+	if n == 0 && !m.eachTrigger && !m.NoDataBatchDue() {
 		return
 	}
 	m.start(at, n)
@@ -392,14 +514,14 @@ func (m *BatchEngine) finish() {
 	m.waiting = slices.Delete(m.waiting, 0, len(rows))
 }
 
-// NoDataBatchDue reports whether a batch without rows follows if no rows come: one does after exactly those batches that
-// moved the watermark. spark within-watermark/no-data-batches.
+// NoDataBatchDue reports whether a batch without rows follows if no rows come: one does after exactly those batches
+// that moved the watermark. spark within-watermark/no-data-batches.
 func (m *BatchEngine) NoDataBatchDue() bool {
-	return m.spec.NoDataBatches && m.shuffled && m.watermark > m.late
+	return m.afterWatermark && m.watermark > m.late
 }
 
-// End ends the input: what waits is handled by batches at the triggers that follow, or at once by those of AvailableNow,
-// and a last batch without rows if one is due.
+// End ends the input: what waits is handled by batches at the triggers that follow, or at once by those of
+// AvailableNow, and a last batch without rows if one is due.
 func (m *BatchEngine) End(now stream.Time) {
 	m.Clock(now)
 	if m.spec.Trigger.AvailableNow {
@@ -411,10 +533,26 @@ func (m *BatchEngine) End(now stream.Time) {
 		}
 		m.step(stream.MaxTime)
 	}
+	m.batch = MicroBatch{ID: m.batches, NoData: true, At: max(now, m.batch.End), End: max(now, m.batch.End),
+		Watermark: m.watermark, Late: m.late, Attempt: 1}
+	for i := range m.stages {
+		s := &m.stages[i]
+		for p := range s.ops {
+			if op, ok := s.ops[p].(BatchEnder); ok && m.err == nil {
+				c := &s.ctx[p]
+				c.Batch, c.Progress = m.batch, StageProgress{Name: m.spec.Stages[i].Name}
+				op.AtEnd(c)
+				if m.spec.OnStage != nil {
+					m.spec.OnStage(i, &c.Progress, &m.batch, nil)
+				}
+			}
+		}
+	}
+	m.remove()
 }
 
-// RunBatch runs a batch by itself, with rows that no trigger takes. Attempt is 1, or more for one that is run again from
-// the snapshot before it.
+// RunBatch runs a batch by itself, with rows that no trigger takes. Attempt is 1, or more for one that is run again
+// from the snapshot before it.
 func (m *BatchEngine) RunBatch(at stream.Time, rows []stream.Row, attempt int) *BatchProgress {
 	m.batch = MicroBatch{ID: m.batches, NoData: len(rows) == 0, At: at, End: at, Watermark: m.watermark, Late: m.late,
 		Attempt: attempt}
@@ -432,16 +570,31 @@ func (m *BatchEngine) attempt(rows []stream.Row) *BatchProgress {
 		}
 	}
 	for i := range rows {
-		row := &rows[i]
-		if m.batch.Attempt > 1 { // what the attempt before has written is there already
-			m.book(Change{Tag: row.Tag, At: m.batch.End, Op: OpAgain, Kind: stream.Insert}, row.Key)
-			continue
-		}
-		w := WaitOf(row)
-		m.book(Change{Tag: row.Tag, At: m.batch.End, Since: w.Since, Lone: w.Lone, Op: OpRelease, Kind: stream.Insert},
-			row.Key)
+		m.release(&rows[i])
 	}
+	clear(m.replaces)
+	clear(m.sameBatch)
+	m.remove()
 	return progress
+}
+
+// remove books the rows that leave the result.
+func (m *BatchEngine) remove() {
+	for _, r := range m.removed {
+		m.book(Change{Tag: r.tag, At: m.batch.End, Op: OpRemove, Kind: stream.Delete}, r.key)
+	}
+	m.removed = m.removed[:0]
+}
+
+// release books a row that all stages have let through.
+func (m *BatchEngine) release(row *stream.Row) {
+	if m.batch.Attempt > 1 { // what the attempt before has written is there already
+		m.book(Change{Tag: row.Tag, At: m.batch.End, Op: OpRewrite, Kind: row.Kind}, row.Key)
+		return
+	}
+	w := WaitOf(row)
+	m.book(Change{Tag: row.Tag, At: m.batch.End, Since: w.Since, Lone: w.Lone, Op: OpRelease, Kind: row.Kind,
+		Old: m.replaces[row.Tag], SameBatch: m.sameBatch[row.Tag]}, row.Key)
 }
 
 // stage lets one stage handle its rows, partition by partition, and returns what it lets through.
@@ -471,10 +624,14 @@ func (m *BatchEngine) stage(i int, rows []stream.Row, progress *StageProgress) [
 		}
 	}
 	m.dropped += progress.DroppedByWatermark
+	out := s.ctx[0].out
 	if len(s.ops) > 1 {
-		return s.out
+		out = s.out
 	}
-	return s.ctx[0].out
+	if m.spec.OnStage != nil {
+		m.spec.OnStage(i, progress, &m.batch, out)
+	}
+	return out
 }
 
 // commit ends a batch: the watermark that the next one runs with follows from its rows.
@@ -562,6 +719,7 @@ func (m *BatchEngine) Subtasks() []SubtaskState {
 			state.State.Entries += held.Entries
 			state.State.LiveKeys += held.LiveKeys
 			state.State.Bytes += held.Bytes
+			state.Timers.Event += held.Timers
 		}
 	}
 	return []SubtaskState{state}
@@ -575,6 +733,18 @@ func (m *BatchEngine) StageState(stage int) []State {
 		states[p] = op.State(&s.ctx[p])
 	}
 	return states
+}
+
+// Batch is the latest batch that was started.
+func (m *BatchEngine) Batch() MicroBatch { return m.batch }
+
+// Operators visits the operators of all stages, partition by partition.
+func (m *BatchEngine) Operators(f func(stage int, op BatchOperator)) {
+	for i := range m.stages {
+		for _, op := range m.stages[i].ops {
+			f(i, op)
+		}
+	}
 }
 
 // Tables visits the keyed state of all stages.
@@ -599,8 +769,8 @@ func (m *BatchEngine) Err() error {
 	return err
 }
 
-// BatchSnapshot is what a checkpoint stores of a query: the state of its stages and the watermark. What is durable
-// stands outside, and is shared.
+// BatchSnapshot is what a checkpoint stores of a query: the state of its stages and the watermark. The target stands
+// outside.
 type BatchSnapshot struct {
 	batches         int64
 	watermark, late stream.Time
@@ -610,7 +780,6 @@ type BatchSnapshot struct {
 type batchStageSnapshot struct {
 	tables    [][][]Entry // by partition and table
 	operators []any
-	durable   any
 }
 
 // Snapshot takes what the checkpoint of the last batch stores.
@@ -618,7 +787,7 @@ func (m *BatchEngine) Snapshot() *BatchSnapshot {
 	s := &BatchSnapshot{batches: m.batches, watermark: m.watermark, late: m.late}
 	for i := range m.stages {
 		stage := &m.stages[i]
-		sub := batchStageSnapshot{durable: stage.durable}
+		var sub batchStageSnapshot
 		for p, op := range stage.ops {
 			sub.operators = append(sub.operators, op.Snapshot(&stage.ctx[p]))
 			var tables [][]Entry
@@ -634,11 +803,7 @@ func (m *BatchEngine) Snapshot() *BatchSnapshot {
 
 // restore makes all operators anew from a snapshot of a query with the same stages and partitions.
 func (m *BatchEngine) restore(s *BatchSnapshot) {
-	durable := make([]any, len(m.stages))
-	for i := range durable {
-		durable[i] = s.stages[i].durable
-	}
-	m.makeStages(durable)
+	m.makeStages()
 	for i := range m.stages {
 		stage := &m.stages[i]
 		for p, op := range stage.ops {

@@ -66,6 +66,8 @@ type State struct {
 	Cached, Buffered int
 	// LiveKeys counts distinct keys in unexpired state, cache or buffer.
 	LiveKeys int
+	// Timers counts the keys of a BatchOperator that have a timeout.
+	Timers int
 	// Bytes is the logical size: what the columns and bookkeeping of the state take by the lab's own count.
 	Bytes int64
 }
@@ -86,3 +88,11 @@ const (
 	Held                   // waits in the operator
 	dispositions
 )
+
+var dispositionNames = [dispositions]string{
+	"emitted", "as a copy", "late", "replaced by a better row", "aside, as a copy", "diverted", "let through by no branch",
+	"a retraction", "held",
+}
+
+// String says in words what becomes of the row.
+func (d Disposition) String() string { return dispositionNames[d] }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"slices"
 
 	"deduplab/stream"
@@ -167,6 +166,15 @@ func (t *Table) Probe(rows []stream.Row) Cursor {
 	return Cursor{t: t, rows: rows}
 }
 
+// Touch makes the cache misses of looking for the keys of some rows overlap, before they are looked for one by one.
+func (t *Table) Touch(rows []stream.Row) {
+	touched := uint64(0)
+	for i := range rows {
+		touched += t.index.slots[t.index.home(fragment(rows[i].Key))]
+	}
+	t.touched = touched
+}
+
 // Get returns the entry of rows[i].Key, nil when it is absent or expired at rows[i].Arrival; an expired one is removed.
 // The pointer is valid until the next call.
 func (c *Cursor) Get(i int) *Entry {
@@ -215,18 +223,24 @@ func (t *Table) Remove(ref Ref) {
 
 // Has reports whether the table holds an unexpired entry of the key, and changes nothing.
 func (t *Table) Has(key stream.Key, now stream.Time) bool {
+	e, ok := t.Peek(key)
+	return ok && !t.expired(&e, now)
+}
+
+// Peek returns the entry of a key, which may have expired, and changes nothing.
+func (t *Table) Peek(key stream.Key) (Entry, bool) {
 	if _, ref := t.find(key, fragment(key)); ref != 0 {
 		e := t.log.at(ref)
-		return !e.Has(Gone) && !t.expired(e, now)
+		return *e, !e.Has(Gone)
 	}
 	if t.spec.Cold == nil {
-		return false
+		return Entry{}, false
 	}
 	e, ok, err := t.spec.Cold.Get(key)
 	if err != nil {
 		t.fail(err)
 	}
-	return ok && !e.Has(Gone) && !t.expired(&e, now)
+	return e, ok && !e.Has(Gone)
 }
 
 // TTL is the time after a write from which on an entry is expired, 0 for never.
@@ -487,6 +501,26 @@ func (t *Table) Flush(now stream.Time) {
 	}
 }
 
+// SpillPinned writes a copy of the pinned entries to a Cold of its own, which then has their size. They stay in memory.
+func (t *Table) SpillPinned(cold Cold) error {
+	var err error
+	bucket := make([]Entry, 0, min(t.pinned, t.spec.SpillAt))
+	spill := func() {
+		slices.SortFunc(bucket, compareKeys)
+		if err == nil && len(bucket) > 0 {
+			err = cold.Spill(bucket)
+		}
+		bucket = bucket[:0]
+	}
+	t.EachPinned(func(_ Ref, e *Entry) {
+		if bucket = append(bucket, *e); len(bucket) == cap(bucket) {
+			spill()
+		}
+	})
+	spill()
+	return err
+}
+
 // spill moves all that is not pinned to the Cold if there is enough of it, and drops the buckets that have expired.
 func (t *Table) spill(now stream.Time, enough int) {
 	if t.index.used-t.pinned >= enough {
@@ -548,9 +582,4 @@ func (t *Table) shadow(e *Entry, now stream.Time) {
 	}
 }
 
-func compareKeys(a, b Entry) int {
-	if c := cmp.Compare(a.Key.Hi, b.Key.Hi); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.Key.Lo, b.Key.Lo)
-}
+func compareKeys(a, b Entry) int { return a.Key.Compare(b.Key) }

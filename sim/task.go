@@ -18,9 +18,19 @@ type TaskSpec struct {
 	Prepare func(*stream.Row)
 	// NewTable makes the keyed state of a subtask. Nil: in memory.
 	NewTable func(subtask int, ttl stream.Time) *Table
+	// OnTimer is told of the timers of keys, when they are set and when they fire, for those who watch; may be nil.
+	OnTimer func(TimerEvent)
 	// Jump is how time passes in Flink's test harness: the clock is at its new value before the timers due in between
 	// fire. Otherwise each fires at its own time.
 	Jump bool
+}
+
+// TimerEvent is a timer that is set or fires.
+type TimerEvent struct {
+	At        stream.Time // the timer's own time
+	EventTime bool        // which is event time, not processing time
+	Fires     bool
+	Now       stream.Time // processing time
 }
 
 // Task runs one strategy: a keyed shuffle to subtasks by key group, each with an operator, state and timers of its own.
@@ -52,7 +62,7 @@ func NewTask(spec TaskSpec) *Task {
 		s.ctx = Ctx{
 			shared:  &t.shared,
 			Records: spec.Records, now: stream.MinTime, watermark: stream.MinTime, readers: spec.Readers,
-			updateBefore: spec.UpdateBefore, checkpoints: spec.CheckpointInterval,
+			updateBefore: spec.UpdateBefore, checkpoints: spec.CheckpointInterval, onTimer: spec.OnTimer,
 		}
 		s.ctx.newTable = func(ttl stream.Time) *Table {
 			if spec.NewTable == nil {
@@ -118,6 +128,8 @@ func (t *Task) clock(s *subtask, now stream.Time) {
 		for _, key := range due {
 			if key == ServiceKey {
 				s.ctx.service--
+			} else {
+				s.ctx.tellTimer(at, false, true)
 			}
 			s.op.ProcTimer(&s.ctx, at, key)
 		}
@@ -155,7 +167,10 @@ func (t *Task) Watermark(w, now stream.Time) {
 		}
 		s.ctx.watermark = w
 		s.op.Watermark(&s.ctx, w)
-		s.ctx.eventTimers.Advance(w, func(at stream.Time, due []Ref) { s.op.EventTimer(&s.ctx, at, due) })
+		s.ctx.eventTimers.Advance(w, func(at stream.Time, due []Ref) {
+			s.ctx.tellTimer(at, true, true)
+			s.op.EventTimer(&s.ctx, at, due)
+		})
 	}
 }
 

@@ -16,23 +16,34 @@ var _ = register(&Strategy{
 		"event time come through. With a watermark, late rows are dropped, firsts among them.",
 	Facts: dropDuplicatesFacts,
 	Params: []Param{
-		{Name: "columns", Kind: Columns, Default: KeyColumns, About: "the columns that make two rows duplicates; key: those " +
-			"of the workload's key, all: all of them"},
-		watermarkDelayOrNone, otherDelay,
-		{Name: "window", Kind: Duration, Default: "0s", About: "a tumbling window of the event time among the columns; 0s: none"},
+		columnsParam, watermarkDelayOrNone, otherDelay,
+		{Name: "window", Kind: Duration, Default: "0s",
+			About: "a tumbling window of the event time among the columns; 0s: none"},
+		restartColumns,
 	},
 	Plan: func(args Args, job Job) Plan {
-		columns, window := job.columnsOf(args), args.Duration("window")
-		d := deduplicate{columns: columns, window: window, delays: args.delays()}
-		p := job.deduplicatePlan("dedupe", d)
-		p.Code = job.dropDuplicatesCode("dropDuplicates", d)
-		p.TTL = "nothing: a key is kept for ever"
-		if d.evicts(job) {
-			p.TTL = "the event time: a key is removed by the first batch whose watermark has reached it"
+		plan := func(columns []int) Plan {
+			d := deduplicate{columns: columns, window: args.Duration("window"), delays: args.delays()}
+			p := job.deduplicatePlan("dedupe", d)
+			p.Code = job.dropDuplicatesCode("dropDuplicates", d)
+			p.TTL = "nothing: a key is kept for ever"
+			if d.evicts(job) {
+				p.TTL = "the event time: a key is removed by the first batch whose watermark has reached it"
+			}
+			return p
 		}
-		return p
+		return job.withRestart(args, plan)
 	},
 })
+
+// withRestart plans a deduplication by columns, and the one that the job is restarted with.
+func (j Job) withRestart(args Args, plan func(columns []int) Plan) Plan {
+	p := plan(j.columnsOf(args, "columns"))
+	if args.Text("restart_columns") != SameColumns {
+		p.restartedAs(plan(j.columnsOf(args, "restart_columns")))
+	}
+	return p
+}
 
 // deduplicate is what dropDuplicates and dropDuplicatesWithinWatermark have as parameters.
 type deduplicate struct {
@@ -81,8 +92,8 @@ func (j Job) deduplicatePlan(operator string, d deduplicate) Plan {
 	return p
 }
 
-// dedupe is Spark's StreamingDeduplicateExec and StreamingDeduplicateWithinWatermarkExec: the first row of a key goes out
-// and the others are dropped for as long as the key is in the state, whatever their event time: spark
+// dedupe is Spark's StreamingDeduplicateExec and StreamingDeduplicateWithinWatermarkExec: the first row of a key goes
+// out and the others are dropped for as long as the key is in the state, whatever their event time: spark
 // drop-duplicates/basic, within-watermark/not-refreshed. A batch tests its rows first and then removes the keys whose
 // time the watermark has reached: within-watermark/lag, drop-duplicates-watermark/ts-in-key-ties. Late rows leave no
 // trace: within-watermark/late.
@@ -187,9 +198,9 @@ func (o *dedupe) State(*sim.BatchCtx) sim.State {
 	return sim.State{Entries: held, LiveKeys: held, Bytes: int64(held * o.entryBytes)}
 }
 
-// columnsOf reads the parameter columns.
-func (j Job) columnsOf(args Args) []int {
-	switch text := args.Text("columns"); {
+// columnsOf reads a parameter of the kind Columns.
+func (j Job) columnsOf(args Args, param string) []int {
+	switch text := args.Text(param); {
 	case text == AllColumns:
 		return j.allIndexes()
 	case text == KeyColumns:
@@ -227,17 +238,18 @@ func (j Job) dropDuplicatesCode(method string, d deduplicate) string {
 var dropDuplicatesFacts = []Fact{
 	{TopicState, "one entry a key, with no value: without a watermark nothing is ever removed, and numRowsTotal only " +
 		"rises", "spark/drop-duplicates-basic"},
-	{TopicState, "with the event time among the columns a key leaves with the first batch whose watermark has reached its " +
-		"time, at the end of that batch", "spark/drop-duplicates-watermark-ts-in-key-ties"},
-	{TopicState, "with a watermark but without the event time among the columns late rows are dropped, yet no key is ever " +
-		"removed", "spark/drop-duplicates-watermark-ts-not-in-key"},
-	{TopicState, "a window among the columns counts as event time by its end", "spark/drop-duplicates-watermark-window-in-key"},
+	{TopicState, "with the event time among the columns a key leaves with the first batch whose watermark has reached " +
+		"its time, at the end of that batch", "spark/drop-duplicates-watermark-ts-in-key-ties"},
+	{TopicState, "with a watermark but without the event time among the columns late rows are dropped, yet no key is " +
+		"ever removed", "spark/drop-duplicates-watermark-ts-not-in-key"},
+	{TopicState, "a window among the columns counts as event time by its " +
+		"end", "spark/drop-duplicates-watermark-window-in-key"},
 	{TopicState, "a key without event time is never removed", "spark/drop-duplicates-watermark-ts-in-key-null-ts"},
 	{TopicState, "state and watermark survive a restart", "spark/drop-duplicates-watermark-restart"},
 	{TopicState, "a restart with another number or other types of columns is refused " +
 		"(STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE)", "spark/changed-columns-fewer-keys"},
-	{TopicState, "a restart with other columns of the same number and types is accepted, and the old state read as if it were " +
-		"theirs: copies come through and distinct rows are dropped", "spark/changed-columns-other-key-same-type"},
+	{TopicState, "a restart with other columns of the same number and types is accepted, and the old state read as if " +
+		"it were theirs: copies come through and distinct rows are dropped", "spark/changed-columns-other-key-same-type"},
 	{TopicState, "a restart as dropDuplicatesWithinWatermark is refused " +
 		"(STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA)", "spark/changed-columns-to-within-watermark"},
 	{TopicChangelog, "append-only: the first row of a key goes out with all its columns, nothing is taken " +
@@ -257,8 +269,8 @@ var dropDuplicatesFacts = []Fact{
 		"one", "spark/drop-duplicates-null-key"},
 	{TopicLoses, "the first watermark is 0: rows with an event time at or before 1970 are " +
 		"late", "spark/drop-duplicates-watermark-zero-and-negative-ts"},
-	{TopicLeaks, "with the event time among the columns a copy that has another one, such as a retry with a new timestamp, " +
-		"comes through", "spark/drop-duplicates-watermark-ts-in-key"},
+	{TopicLeaks, "with the event time among the columns a copy that has another one, such as a retry with a new " +
+		"timestamp, comes through", "spark/drop-duplicates-watermark-ts-in-key"},
 	{TopicLeaks, "with a window among the columns, a copy on the other side of the window's " +
 		"edge", "spark/drop-duplicates-watermark-window-in-key"},
 	{TopicLeaks, "all columns: a copy with any difference comes through", "spark/drop-duplicates-all-columns"},

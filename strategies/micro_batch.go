@@ -16,8 +16,12 @@ type BatchPlan struct {
 	// Delays are the watermark delays of the inputs, in the query's withWatermark: of the first one, and of all others.
 	// sim.NoWatermark stands for an input without.
 	Delays [2]stream.Time
+	// Refused is the error with which Spark refuses to run the query; nil where it runs it.
+	Refused *sim.QueryError
 	// Stages are the query's stateful operators in their order, then what foreachBatch does with the output.
 	Stages []Stage
+	// Restarted is the query that goes on from the checkpoint when the job is restarted; nil: the same.
+	Restarted *BatchPlan
 	// Consumers are what takes the result, and what does not.
 	Consumers []BatchConsumer
 }
@@ -33,11 +37,48 @@ type BatchConsumer struct {
 // Stage is one stage of a micro-batch query.
 type Stage struct {
 	sim.BatchStage
+	// Strategy is the one that the stage is of, where it is one of several; empty: the plan's.
+	Strategy, Engine string
 	// Operator is the name of a stateful operator in the state metadata of a checkpoint, such as dedupe; empty where the
 	// stage is none.
 	Operator string
-	// Key are the columns of a stateful operator's key.
+	// Key are the columns that rows are shuffled by, of a stateful operator those of its key; nil where a stage takes
+	// them as they come.
 	Key []stream.Column
+	// Writes says that the stage writes the target: nothing but an audit can follow it.
+	Writes bool
+	// UniqueKey says that no key comes into the target twice, NullSafe that this is so of NULL as well.
+	UniqueKey, NullSafe bool
+	// Audits says that the stage is a job of its own that runs over the target.
+	Audits bool
+}
+
+// RowBytes are the bytes of a row that is shuffled to the stage: whole, and with nothing but the key and the event time;
+// 0 where rows are not shuffled.
+func (s *Stage) RowBytes(schema stream.Schema) (whole, keyFirst int) {
+	if s.Key == nil {
+		return 0, 0
+	}
+	event := schema.Columns[schema.Event]
+	narrow := s.Key
+	if !slices.Contains(narrow, event) {
+		narrow = append(slices.Clone(narrow), event)
+	}
+	return unsafeRowBytes(schema.Columns), unsafeRowBytes(narrow)
+}
+
+// FlinkRowBytes is RowBytes of a strategy of Flink, whose rows are shuffled by the key.
+func FlinkRowBytes(schema stream.Schema) (whole, keyFirst int) {
+	j := Job{Schema: schema}
+	return j.rowBytes(), j.keyBytes() + columnBytes(schema.Columns[schema.Event])
+}
+
+// stateful plans a query with one stateful operator, by its name in the state metadata, that is grouped by the key.
+func (j Job) stateful(delays [2]stream.Time, operator string, make func(*sim.BatchCtx) sim.BatchOperator) *BatchPlan {
+	return &BatchPlan{Delays: delays, Stages: []Stage{{
+		BatchStage: sim.BatchStage{Name: operator, Shuffled: true, New: make},
+		Operator:   operator, Key: j.pick(j.Schema.Key),
+	}}}
 }
 
 // Spec fills in what a plan knows of a query.
@@ -51,15 +92,24 @@ func (p *BatchPlan) Spec(spec sim.BatchSpec, inputs int) sim.BatchSpec {
 	return spec
 }
 
+// restartedAs plans what becomes of a plan when the job is restarted with the query of another one.
+func (p *Plan) restartedAs(next Plan) {
+	p.Batch.Restarted = next.Batch
+	if condition := next.Batch.RestartRefused(p.Batch); condition != "" {
+		p.Refused = "the restart from the checkpoint fails with " + condition
+	}
+	p.Code += "\n\n# after the restart, from the same checkpoint\n" + next.Code
+}
+
 // The error conditions with which Spark refuses to go on from a checkpoint.
 const (
 	OperatorsDiffer = "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
 	KeysDiffer      = "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"
 )
 
-// RestartRefused is the condition with which Spark refuses to run the plan from a checkpoint that another plan has left;
-// empty where it takes it. Operators are compared by name and number, keys by number and types of their columns alone:
-// other columns of the same types are accepted, and the old state is read as if it were of them. spark
+// RestartRefused is the condition with which Spark refuses to run the plan from a checkpoint that another plan has
+// left; empty where it takes it. Operators are compared by name and number, keys by number and types of their columns
+// alone: other columns of the same types are accepted, and the old state is read as if it were of them. spark
 // changed-columns/other-key-same-type, changed-columns/key-order.
 func (p *BatchPlan) RestartRefused(before *BatchPlan) string {
 	stateful := func(p *BatchPlan) []Stage {
@@ -82,15 +132,6 @@ func (p *BatchPlan) RestartRefused(before *BatchPlan) string {
 // watermark: spark within-watermark/no-watermark.
 const NoWatermarkGiven = "_LEGACY_ERROR_TEMP_3102"
 
-// QueryError ends a micro-batch query.
-type QueryError struct {
-	Condition string // Spark's error condition
-	Message   string
-}
-
-// Error is the condition and the message.
-func (e *QueryError) Error() string { return "[" + e.Condition + "] " + e.Message }
-
 // watermarkDelay and its kin are the parameters of a query with withWatermark.
 var (
 	watermarkDelay = Param{Name: "delay", Kind: Duration, Default: "10m",
@@ -99,6 +140,14 @@ var (
 		About: "delay of withWatermark; none: the query has no watermark"}
 	otherDelay = Param{Name: "other_delay", Kind: OptionalDuration, Default: None,
 		About: "of several inputs: the delay of all but the first one; none: it is the same"}
+)
+
+// columnsParam and restartColumns are the parameters of a deduplication by columns.
+var (
+	columnsParam = Param{Name: "columns", Kind: Columns, Default: KeyColumns,
+		About: "the columns that make two rows duplicates; key: those of the workload's key, all: all of them"}
+	restartColumns = Param{Name: "restart_columns", Kind: Columns, Default: SameColumns,
+		About: "the columns after job.spark.restart, from the same checkpoint; same: those of before"}
 )
 
 // delays reads the parameters delay and other_delay.
@@ -157,8 +206,8 @@ func (j Job) allIndexes() []int {
 	return all
 }
 
-// unsafeRowBytes is the size of columns as Spark's UnsafeRow holds them: a bit set of nulls, 8 bytes a column, and texts,
-// taken as the 36 characters of a UUID, in multiples of 8.
+// unsafeRowBytes is the size of columns as Spark's UnsafeRow holds them: a bit set of nulls, 8 bytes a column, and
+// texts, taken as the 36 characters of a UUID, in multiples of 8.
 func unsafeRowBytes(columns []stream.Column) int {
 	n := (len(columns) + 63) / 64 * 8
 	for _, c := range columns {

@@ -6,6 +6,8 @@
 package strategies
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sort"
@@ -19,7 +21,7 @@ import (
 // Strategy is one way of deduplicating.
 type Strategy struct {
 	Name   string
-	Engine string // flink-sql, flink-datastream or spark
+	Engine string // flink-sql, flink-datastream, spark or spark-delta
 	About  string // one line: what it does
 	Loses  string // one sentence: when it loses or leaks data
 	Facts  []Fact // what is known of it, each with the recorded case that shows it
@@ -46,6 +48,8 @@ type Job struct {
 	MiniBatch MiniBatch
 	// InsertInsensitive is table.exec.deduplicate.insert-update-after-sensitive-enabled = false.
 	InsertInsensitive bool
+	// CheckpointInterval is the time from one checkpoint to the next, 0 if there are none.
+	CheckpointInterval stream.Time
 	// WatermarkDelay is the d of WATERMARK FOR ts AS ts - d, for the code.
 	WatermarkDelay stream.Time
 }
@@ -116,11 +120,21 @@ type Plan struct {
 	New func(*sim.Ctx) sim.Operator
 	// Batch is the micro-batch query, nil where the engine takes a record at a time.
 	Batch *BatchPlan
+	// Front are strategies in front of the query that take a record at a time, each with its own New.
+	Front []Front
+	// Lookback is how many days back a merge searches the table; negative: all.
+	Lookback sim.Date
 	// Finding says what a run shows of this strategy only, each with its number; empty: nothing. Nil: never anything.
 	Finding func(*results.Strategy) string
 
 	Language string // sql or java
 	Code     string // what a user would deploy
+}
+
+// Front is a strategy in front of a micro-batch query.
+type Front struct {
+	Name, Engine string
+	Plan         Plan
 }
 
 // KeyBy is what rows are grouped by.
@@ -155,6 +169,9 @@ const (
 	ByWindow                    // another window does not know the key
 	ByTimer                     // a timer has cleared the state
 	ByHorizon                   // the watermark has removed the key
+	ByVersion                   // a newer row goes out beside the older one
+	ByLookback                  // the table is not searched far enough back, or not the batch itself
+	ByRepair                    // nothing is removed but by an audit, later
 	ByColumns                   // only rows that agree in Plan.Compared are copies
 )
 
@@ -209,24 +226,32 @@ const (
 	Enum                              // one of Values
 	Order                             // columns with a direction, such as "price asc, order_id desc"
 	Column                            // the name of a column
-	Columns                           // the names of columns, KeyColumns or AllColumns
+	Columns                           // the names of columns, or KeyColumns, AllColumns or SameColumns
 	OptionalDuration                  // a span, or None
+	OptionalColumn                    // the name of a column, or None
+	Spans                             // a span, or one by name, such as "payment: 7d, *: 1h"
+	Tiers                             // strategies that stand behind one another, as JSON: see ParseTiers
 )
 
 // Values that stand for others.
 const (
-	KeyColumns = "key"  // the columns of the workload's key
-	AllColumns = "all"  // all columns
-	None       = "none" // no span
+	KeyColumns = "key" // the columns of the workload's key
+	AllColumns = "all" // all columns
+	// SameColumns are those of before, where a query is restarted.
+	SameColumns = "same"
+	None        = "none" // no span, no column
 )
 
 // NamesColumns reports whether the parameter's value is checked against the columns of the workload.
-func (p Param) NamesColumns() bool { return p.Kind == Order || p.Kind == Column || p.Kind == Columns }
+func (p Param) NamesColumns() bool {
+	return p.Kind == Order || p.Kind == Column || p.Kind == Columns || p.Kind == OptionalColumn
+}
 
 // Args are the parameters of one strategy in a scenario, as written or by default.
 type Args struct {
 	text  map[string]string
 	order []OrderBy
+	tiers []Tier
 }
 
 // Duration returns a Duration parameter.
@@ -235,7 +260,8 @@ func (a Args) Duration(name string) stream.Time {
 	return t
 }
 
-// Optional returns an OptionalDuration or Duration parameter; ok is false for None and where there is no such parameter.
+// Optional returns an OptionalDuration or Duration parameter; ok is false for None and where there is no such
+// parameter.
 func (a Args) Optional(name string) (t stream.Time, ok bool) {
 	t, err := stream.ParseDuration(a.text[name])
 	return t, err == nil
@@ -248,6 +274,12 @@ func (a Args) Int(name string) int {
 	return n
 }
 
+// Spans returns a Spans parameter in the order in which it was written.
+func (a Args) Spans(name string) []Span {
+	spans, _ := parseSpans(a.text[name])
+	return spans
+}
+
 // Bool returns a Bool parameter.
 func (a Args) Bool(name string) bool { return a.text[name] == "true" }
 
@@ -256,6 +288,9 @@ func (a Args) Text(name string) string { return a.text[name] }
 
 // OrderBy returns the Order parameter.
 func (a Args) OrderBy() []OrderBy { return a.order }
+
+// Tiers returns the Tiers parameter.
+func (a Args) Tiers() []Tier { return a.tiers }
 
 // Map returns all parameters by name, as written.
 func (a Args) Map() map[string]string { return a.text }
@@ -344,6 +379,16 @@ func (a *Args) set(p Param, value string, schema stream.Schema) string {
 			return fmt.Sprintf("%q is not one of %s%s", value, strings.Join(p.Values, ", "),
 				stream.DidYouMean(value, p.Values))
 		}
+	case Spans:
+		spans, fault := parseSpans(value)
+		if fault != "" {
+			return fault
+		}
+		a.text[p.Name] = formatSpans(spans)
+	case OptionalColumn:
+		if value != None && schema.Index(value) < 0 {
+			return unknownColumn(value, schema)
+		}
 	case Column:
 		if schema.Index(value) < 0 {
 			return unknownColumn(value, schema)
@@ -351,6 +396,14 @@ func (a *Args) set(p Param, value string, schema stream.Schema) string {
 	case Columns:
 		names, fault := parseColumns(value, schema)
 		a.text[p.Name] = names
+		return fault
+	case Tiers:
+		tiers, fault := ParseTiers(value, schema)
+		a.tiers = tiers
+		var compact bytes.Buffer
+		if json.Compact(&compact, []byte(value)) == nil {
+			a.text[p.Name] = compact.String()
+		}
 		return fault
 	case Order:
 		order, fault := parseOrder(value, schema)
@@ -374,7 +427,7 @@ func parseColumns(text string, schema stream.Schema) (string, string) {
 	for part := range strings.SplitSeq(text, ",") {
 		name := strings.TrimSpace(part)
 		switch {
-		case schema.Index(name) < 0 && (name == KeyColumns || name == AllColumns) && !strings.Contains(text, ","):
+		case schema.Index(name) < 0 && slices.Contains([]string{KeyColumns, AllColumns, SameColumns}, name) && name == text:
 			return name, ""
 		case schema.Index(name) < 0:
 			return text, unknownColumn(name, schema)

@@ -7,6 +7,7 @@
 package stream
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"time"
@@ -50,6 +51,9 @@ type Key struct{ Hi, Lo uint64 }
 func (k Key) Hash() uint64 {
 	return Mix(k.Hi ^ Mix(k.Lo))
 }
+
+// Compare orders keys as their bytes are ordered.
+func (k Key) Compare(l Key) int { return cmp.Or(cmp.Compare(k.Hi, l.Hi), cmp.Compare(k.Lo, l.Lo)) }
 
 // With derives the key of one part of k's state, such as one window of a key. For one k it is injective.
 func (k Key) With(part int64) Key {
@@ -190,6 +194,8 @@ type Column struct {
 	Name  string
 	Type  Type
 	Scale int // of a Decimal: digits after the point
+	// Nullable says that the column can be NULL.
+	Nullable bool
 }
 
 // Value is one column of one row. Text holds strings, Int everything else.

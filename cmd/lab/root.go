@@ -80,6 +80,8 @@ Exit codes: 0 fine, 1 a test failed, 2 the input is invalid, 4 interrupted, 70 i
   lab new payments                     a scenario of your own to start from
   lab compare out/orders out/orders-exact
                                        the verdicts that flipped between two runs, and what else changed
+  lab trace scenarios/orders.yaml --fate leaked --strategy ptf
+                                       the story of one key: rows, state, timers, changes
   lab inspect scenarios/orders.yaml    the scenario with every default filled in
   lab strategies                       what there is to compare
   lab measure events.jsonl.gz --key event_id --arrival ingest_ts
@@ -97,7 +99,7 @@ Exit codes: 0 fine, 1 a test failed, 2 the input is invalid, 4 interrupted, 70 i
 		SilenceUsage:  true,
 	}
 	root.AddCommand(newRun(), newNew(), newInspect(), newTest(), newStrategies(), newExplain(), newKey(), newMeasure(),
-		newGen(), newSize(), newCompare())
+		newGen(), newSize(), newCompare(), newTrace())
 	return root
 }
 

@@ -29,7 +29,8 @@ func newRun() *cobra.Command {
 		Use:   "run SCENARIO",
 		Short: "run a scenario through its strategies and write a report",
 		Long: `run delivers the scenario's stream to every strategy, replays it where determinism is measured, prints a verdict
-table, and writes results.json and report.html. It exits 0 whatever the verdicts are.`,
+table, and writes results.json and report.html. It exits 0 whatever the verdicts are. When it is interrupted, it leaves
+what it has measured by then in results.partial.json and report.partial.html, and the files of an earlier run alone.`,
 		Example: `  lab run scenarios/orders.yaml
   lab run scenarios/orders.yaml --only ptf,rowtime-asc --seed 7
   lab run scenarios/orders.yaml --json | jq '.strategies[] | {id, lost, residual}'`,
@@ -95,12 +96,20 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	states := &stateFolder{}
 	defer states.remove()
 	progress := newProgress(stderr)
-	options := lab.Options{Only: o.only, OpenState: states.open, Progress: progress.show}
+	options := lab.Options{Only: o.only, OpenState: states.open, OpenTarget: openTarget(ctx, scenario, states),
+		Progress: progress.show}
 	result, err := lab.RunSeeds(ctx, scenario, options, o.seeds)
 	progress.clear()
-	if err != nil {
+	switch {
+	case result == nil:
 		undo()
 		return err
+	case err != nil:
+		if _, failed := write(folder, result); failed != nil {
+			return failed
+		}
+		return failure{exitInterrupted, fmt.Errorf("interrupted: what had been measured by then is in %s",
+			filepath.Join(folder, reportFile(result)))}
 	}
 	data, err := write(folder, result)
 	if err != nil {
@@ -115,8 +124,23 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	}
 	span := stream.FormatDuration(stream.Time(result.Workload.SpanMS).Floor(1000))
 	_, err = fmt.Fprintf(stdout, "\n%s simulated in %.1f s   report: %s\n", span, time.Since(start).Seconds(),
-		filepath.Join(folder, "report.html"))
+		filepath.Join(folder, reportFile(result)))
 	return err
+}
+
+// reportFile and resultsFile are the names of a run's files. Those of a partial run stand beside those of a whole one.
+func reportFile(r *results.Run) string {
+	if r.Partial {
+		return "report.partial.html"
+	}
+	return "report.html"
+}
+
+func resultsFile(r *results.Run) string {
+	if r.Partial {
+		return "results.partial.json"
+	}
+	return "results.json"
 }
 
 // writable makes the folder, and finds out before the run whether files can be written to it. Undo removes a folder that
@@ -154,7 +178,7 @@ func write(folder string, result *results.Run) ([]byte, error) {
 			_ = removeLeft(temp)
 		}
 	}()
-	paths := []string{filepath.Join(folder, "results.json"), filepath.Join(folder, "report.html")}
+	paths := []string{filepath.Join(folder, resultsFile(result)), filepath.Join(folder, reportFile(result))}
 	for i, content := range [][]byte{data, page.Bytes()} {
 		temp, err := writeBeside(paths[i], 0o644, func(w io.Writer) error {
 			_, err := w.Write(content)
@@ -180,15 +204,24 @@ type stateFolder struct {
 }
 
 func (s *stateFolder) open() (sim.Cold, error) {
+	path, err := s.next()
+	if err != nil {
+		return nil, err
+	}
+	return pebble.Open(path)
+}
+
+// next names a folder that is not there yet.
+func (s *stateFolder) next() (string, error) {
 	if s.path == "" {
 		path, err := os.MkdirTemp("", "deduplab-state-")
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		s.path = path
 	}
 	s.n++
-	return pebble.Open(filepath.Join(s.path, fmt.Sprint(s.n)))
+	return filepath.Join(s.path, fmt.Sprint(s.n)), nil
 }
 
 func (s *stateFolder) remove() {
@@ -197,32 +230,58 @@ func (s *stateFolder) remove() {
 	}
 }
 
-// progress shows one line on a terminal, and nothing elsewhere.
+// progress says what a run is doing: on a terminal in one line that is written over, elsewhere in a line now and then.
 type progress struct {
-	w     io.Writer
-	next  time.Time
-	shown bool
+	w        io.Writer
+	terminal bool
+	every    time.Duration
+	next     time.Time
+	stage    string
+	since    time.Time // of the stage
+	shown    bool
 }
 
 func newProgress(w io.Writer) *progress {
-	f, ok := w.(*os.File)
-	if !ok {
-		return &progress{}
+	p := &progress{w: w, every: 10 * time.Second}
+	if f, ok := w.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			p.terminal, p.every = true, 100*time.Millisecond
+		}
 	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return &progress{}
-	}
-	return &progress{w: w}
+	p.next = time.Now().Add(p.every)
+	return p
 }
 
 func (p *progress) show(s lab.Progress) {
-	if p.w == nil || time.Now().Before(p.next) {
+	now := time.Now()
+	if s.Stage != p.stage {
+		p.stage, p.since = s.Stage, now
+	}
+	if now.Before(p.next) {
 		return
 	}
-	p.next = time.Now().Add(100 * time.Millisecond)
+	p.next = now.Add(p.every)
+	text := progressText(s, now.Sub(p.since))
+	if !p.terminal {
+		fmt.Fprintln(p.w, text)
+		return
+	}
 	p.shown = true
-	done := 100 * float64(s.Virtual) / float64(max(s.Span, 1))
-	fmt.Fprintf(p.w, "\r\033[K%s: %.0f %%, %d rows", s.Stage, min(done, 100), s.Rows)
+	fmt.Fprint(p.w, "\r\033[K"+text)
+}
+
+// progressText says how far a stage is after so long, and how long it will take.
+func progressText(s lab.Progress, took time.Duration) string {
+	done := min(float64(s.Virtual)/float64(max(s.Span, 1)), 1)
+	text := fmt.Sprintf("%s: %.0f %%, %s of %s, %s rows", s.Stage, 100*done, results.FormatSpan(int64(s.Virtual)),
+		results.FormatSpan(int64(s.Span)), results.FormatCount(s.Rows))
+	if seconds := took.Seconds(); seconds > 1 {
+		text += fmt.Sprintf(", %s rows/s", results.FormatCount(int64(float64(s.Rows)/seconds)))
+		if done > 0.01 && done < 1 {
+			text += ", " + results.FormatSpan(int64(1000*seconds*(1-done)/done)) + " left"
+		}
+	}
+	return text
 }
 
 func (p *progress) clear() {

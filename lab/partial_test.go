@@ -1,0 +1,39 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"deduplab/scenarios"
+)
+
+// An interrupted run accounts for the rows that had come, and says that it is partial.
+func TestInterruptedRun(t *testing.T) {
+	s, err := scenarios.Read("../scenarios/dual-capture.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stage := range []string{"run", "interleaving", "catch-up"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		run, err := Run(ctx, s, Options{Progress: func(p Progress) {
+			if p.Stage == stage && p.Rows > 20_000 {
+				cancel()
+			}
+		}})
+		if !errors.Is(err, context.Canceled) || run == nil || !run.Partial {
+			t.Fatalf("%s: %v, %+v", stage, err, run)
+		}
+		if whole := run.Workload.Rows > 500_000; whole != (stage != "run") {
+			t.Errorf("%s: %d rows", stage, run.Workload.Rows)
+		}
+		for i := range run.Strategies {
+			s := &run.Strategies[i]
+			f := s.Fates
+			if sum := f.Kept + f.Suppressed + f.Leaked + f.LateCopy + f.LateFirst + f.Swallowed + f.Replaced + f.Diverted +
+				f.Pending; sum != s.RowsIn || s.RowsIn != run.Workload.Rows {
+				t.Errorf("%s: %s: %d rows in, %d accounted for of %d", stage, s.ID, s.RowsIn, sum, run.Workload.Rows)
+			}
+		}
+	}
+}

@@ -1,0 +1,504 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"deduplab/results"
+	"deduplab/sim"
+	"deduplab/strategies"
+	"deduplab/stream"
+)
+
+// stories of a strategy, and which of them an event is part of, from 1.
+type stories struct {
+	list []results.Story
+	of   map[uint64]int
+}
+
+// tell tells stories: of the rows of some events, and of all rows that share a key with one of them. Events are given by
+// index of the strategy, and so are the stories.
+func (r *run) tell(ctx context.Context, events map[int][]uint64) (map[int]stories, error) {
+	var tellers []*teller
+	var handlers []handler
+	for _, i := range slices.Sorted(maps.Keys(events)) {
+		t, err := r.newTeller(i, events[i])
+		if err != nil {
+			return nil, err
+		}
+		defer t.lane.close()
+		tellers, handlers = append(tellers, t), append(handlers, t)
+	}
+	if len(tellers) == 0 {
+		return nil, nil
+	}
+	if err := r.findKeys(ctx, tellers); err != nil {
+		return nil, err
+	}
+	feed := r.newFeed(sim.Perturbation{})
+	err := deliver(func(b *sim.Batch) (bool, error) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		return feed.Next(b)
+	}, handlers)
+	if err != nil {
+		return nil, err
+	}
+	all := map[int]stories{}
+	for _, t := range tellers {
+		s := stories{of: map[uint64]int{}}
+		for _, told := range t.told {
+			if len(told.rows) == 0 {
+				continue // its rows are in the story of another event, which has the same key
+			}
+			s.list = append(s.list, t.story(told))
+			for _, tag := range told.rows {
+				s.of[tag.Event()] = len(s.list)
+			}
+		}
+		all[t.strategy] = s
+	}
+	return all, nil
+}
+
+// findKeys reads the stream for the keys of the events' rows.
+func (r *run) findKeys(ctx context.Context, tellers []*teller) error {
+	rows, buffer := r.workload.Stream(), make([]stream.Row, 1024)
+	for {
+		n, err := rows.Next(buffer)
+		if n == 0 || err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for i := range buffer[:n] {
+			for _, t := range tellers {
+				if told := t.byEvent[buffer[i].Tag.Event()]; told != nil {
+					row := t.prepared(&buffer[i])
+					if t.byKey[row.Key] == nil {
+						t.byKey[row.Key] = told
+						t.keys = append(t.keys, row.Key)
+					}
+				}
+			}
+		}
+	}
+}
+
+// tellExamples tells the stories of the example rows of all strategies.
+func (r *run) tellExamples(ctx context.Context, out *results.Run) error {
+	events := map[int][]uint64{}
+	for i := range out.Strategies {
+		for _, e := range out.Strategies[i].Examples {
+			if !slices.Contains(events[i], e.EventNumber) {
+				events[i] = append(events[i], e.EventNumber)
+			}
+		}
+	}
+	told, err := r.tell(ctx, events)
+	if err != nil {
+		return err
+	}
+	for i, s := range told {
+		strategy := &out.Strategies[i]
+		strategy.Stories = s.list
+		for j := range strategy.Examples {
+			e := &strategy.Examples[j]
+			e.Story = s.of[e.EventNumber]
+		}
+	}
+	return nil
+}
+
+// teller is a strategy that runs only so that the stories of a few keys can be told.
+type teller struct {
+	run      *run
+	strategy int
+	lane     *lane
+	task     task
+	prepare  func(*stream.Row)
+	all      bool // other keys matter too
+	told     []*tale
+	byEvent  map[uint64]*tale
+	byKey    map[stream.Key]*tale
+	keys     []stream.Key // of byKey
+	// byRow finds the tale of a row that has been seen.
+	byRow     map[stream.Tag]*tale
+	watermark stream.Time
+	now       *tale                      // whose row is being handled
+	timers    map[sim.TimerEvent][]*tale // that have been set, by their time alone
+	fired     *stream.Time               // when the last timer did, if the state was not looked at since
+}
+
+// tale is a story that is being written.
+type tale struct {
+	rows  []stream.Tag
+	keys  []stream.Key  // of each row
+	marks []stream.Time // the watermark at the arrival of each row
+	steps []step
+	last  map[stream.Tag]sim.Disposition // of each row
+	// state is what the keys' state was when it was last looked at.
+	state []entryState
+}
+
+type step struct {
+	at        stream.Time
+	tag       stream.Tag
+	about     bool // tag is a row
+	what      results.What
+	until     stream.Time
+	hasUntil  bool
+	eventTime bool
+	note      string
+}
+
+// entryState is an entry of the state.
+type entryState struct {
+	table   *sim.Table
+	key     stream.Key
+	written stream.Time
+	pinned  bool
+}
+
+// expired reports whether the TTL of the entry is over.
+func (e entryState) expired(at stream.Time) bool {
+	return e.table.TTL() > 0 && !e.pinned && e.written+e.table.TTL() <= at
+}
+
+func (r *run) newTeller(strategy int, events []uint64) (*teller, error) {
+	e := r.entries[strategy]
+	t := &teller{
+		run: r, strategy: strategy, lane: &lane{}, prepare: e.prepare(e.plan), all: e.plan.SharedCache,
+		byEvent: map[uint64]*tale{}, byKey: map[stream.Key]*tale{}, byRow: map[stream.Tag]*tale{},
+		timers: map[sim.TimerEvent][]*tale{}, watermark: stream.MinTime,
+	}
+	for _, event := range events {
+		told := &tale{last: map[stream.Tag]sim.Disposition{}}
+		t.told, t.byEvent[event] = append(t.told, told), told
+	}
+	t.lane.onTimer = t.timer
+	t.task = r.newTask(e, t.lane, 0)
+	return t, t.lane.err
+}
+
+// prepared is a row as the strategy sees it.
+func (t *teller) prepared(row *stream.Row) stream.Row {
+	own := *row
+	if t.prepare != nil {
+		t.prepare(&own)
+	}
+	return own
+}
+
+func (t *teller) handle(b *sim.Batch) error {
+	row := 0
+	for _, m := range b.Marks {
+		t.push(b.Rows[row:m.Before])
+		row = m.Before
+		switch m.Kind {
+		case sim.SourceWatermark:
+			t.task.SourceWatermark(m.Reader, m.Watermark, m.At)
+		case sim.CombinedWatermark:
+			t.watermark = m.Watermark
+			t.task.Watermark(m.Watermark, m.At)
+		case sim.Checkpoint:
+			t.task.Checkpoint(m.At)
+			t.observe(m.At)
+		case sim.EndOfInput:
+			t.task.End(m.At)
+		}
+		t.task.Drain(t.note)
+		t.observeTimers()
+	}
+	t.push(b.Rows[row:])
+	if err := t.task.Err(); !isQueryError(err) {
+		return err
+	}
+	return nil
+}
+
+func (t *teller) push(rows []stream.Row) {
+	for i := range rows {
+		row := t.prepared(&rows[i])
+		told := t.byKey[row.Key]
+		if told == nil {
+			if t.all {
+				t.task.Row(&rows[i])
+			}
+			continue
+		}
+		t.task.Clock(row.Arrival - 1)
+		t.task.Drain(t.note)
+		t.observeTimers()
+		t.expire(row.Arrival)
+		told.rows, told.keys = append(told.rows, row.Tag), append(told.keys, row.Key)
+		told.marks = append(told.marks, t.watermark)
+		t.byRow[row.Tag] = told
+		told.add(step{at: row.Arrival, tag: row.Tag, about: true, what: results.Arrives})
+		t.now = told
+		t.task.Row(&rows[i])
+		if _, batched := t.task.(*sim.BatchEngine); !batched {
+			t.task.Clock(row.Arrival) // hands the row on
+		}
+		t.now = nil
+		t.task.Drain(t.note)
+		t.observe(row.Arrival)
+	}
+}
+
+func (told *tale) add(s step) { told.steps = append(told.steps, s) }
+
+// note writes down a change of a key that is watched.
+func (t *teller) note(c *sim.Change, _ stream.Key, _ []stream.Tag) {
+	told := t.byRow[c.Tag]
+	if told == nil {
+		return
+	}
+	s := step{at: c.At, tag: c.Tag, about: true}
+	switch c.Op {
+	case sim.OpEmit, sim.OpRelease:
+		s.what, s.note = results.Emits, c.Kind.String()
+		told.last[c.Tag] = sim.Emitted
+	case sim.OpAgain:
+		s.what, s.note = results.SendsAgain, c.Kind.String()
+		if c.Kind == stream.UpdateBefore || c.Kind == stream.Delete {
+			s.what = results.TakesBack
+		}
+	case sim.OpDrop:
+		s.what, s.note = results.Drops, c.To.String()
+		told.last[c.Tag] = c.To
+	case sim.OpDropHeld:
+		s.what, s.note = results.GivesUp, c.To.String()
+		told.last[c.Tag] = c.To
+	case sim.OpHold:
+		s.what = results.Holds
+		told.last[c.Tag] = sim.Held
+	}
+	told.add(s)
+	if visible := t.visibleAt(c.At); visible > c.At && s.what == results.Emits {
+		told.add(step{at: visible, tag: c.Tag, about: true, what: results.Visible})
+	}
+	t.observe(c.At)
+}
+
+// timer writes down a timer of a key that is watched. Timers do not say whose they are: one is taken to be set by the row
+// that is being handled.
+func (t *teller) timer(e sim.TimerEvent) {
+	at := sim.TimerEvent{At: e.At, EventTime: e.EventTime}
+	switch {
+	case !e.Fires && t.now != nil:
+		t.now.add(step{at: e.Now, what: results.SetsTimer, until: e.At, hasUntil: true, eventTime: e.EventTime})
+		t.timers[at] = append(t.timers[at], t.now)
+	case e.Fires:
+		for _, told := range t.timers[at] {
+			told.add(step{at: e.Now, what: results.TimerFires, until: e.At, hasUntil: true, eventTime: e.EventTime})
+		}
+		delete(t.timers, at)
+		t.fired = &e.Now
+	}
+}
+
+// visibleAt is when a reader sees a change.
+func (t *teller) visibleAt(at stream.Time) stream.Time {
+	job := t.run.scenario.Job.Checkpoint
+	if job.Delivery != "exactly-once" || job.Interval == 0 || t.run.entries[t.strategy].plan.Batch != nil {
+		return at
+	}
+	return sim.CommitAt(at, job.Interval)
+}
+
+// observe compares the state of the keys with what it was.
+func (t *teller) observe(at stream.Time) {
+	t.fired = nil
+	t.expire(at)
+	now := map[*tale][]entryState{}
+	t.task.Tables(func(_ int, table *sim.Table) {
+		for _, key := range t.keys {
+			e, ok := table.Peek(key)
+			told, is := t.byKey[key], entryState{table, key, e.Written(), e.Has(sim.Pinned)}
+			if ok && !is.expired(at) {
+				now[told] = append(now[told], is)
+			}
+		}
+	})
+	for _, told := range t.told {
+		told.observe(now[told], at)
+	}
+}
+
+// observeTimers looks at what a timer has left.
+func (t *teller) observeTimers() {
+	if t.fired != nil {
+		t.observe(*t.fired)
+	}
+}
+
+func (told *tale) observe(now []entryState, at stream.Time) {
+	same := func(a entryState) func(entryState) bool {
+		return func(b entryState) bool { return a.table == b.table && a.key == b.key }
+	}
+	for _, was := range told.state {
+		if !slices.ContainsFunc(now, same(was)) {
+			told.add(step{at: at, what: results.RemovesState})
+		}
+	}
+	for _, is := range now {
+		s := step{at: at, what: results.CreatesState}
+		if i := slices.IndexFunc(told.state, same(is)); i >= 0 {
+			if told.state[i] == is {
+				continue
+			}
+			s.what = results.WritesState
+		}
+		if ttl := is.table.TTL(); ttl > 0 && !is.pinned {
+			s.until, s.hasUntil = is.written+ttl, true
+		}
+		told.add(s)
+	}
+	told.state = now
+}
+
+// expire notes the state that has expired by now.
+func (t *teller) expire(now stream.Time) {
+	for _, told := range t.told {
+		told.state = slices.DeleteFunc(told.state, func(e entryState) bool {
+			if e.expired(now) {
+				told.add(step{at: e.written + e.table.TTL(), what: results.StateExpires})
+			}
+			return e.expired(now)
+		})
+	}
+}
+
+// story writes a tale out.
+func (t *teller) story(told *tale) results.Story {
+	w := t.run.workload
+	from, _ := w.Span()
+	schema := w.Schema()
+	since := func(at stream.Time) *int64 {
+		if at == stream.MinTime {
+			return nil
+		}
+		ms := int64(at - from)
+		return &ms
+	}
+	out := results.Story{Rows: []results.StoryRow{}, Steps: []results.StoryStep{}}
+	number, events, keys := map[stream.Tag]int{}, map[uint64]int{}, map[stream.Key]int{}
+	for i, tag := range told.rows {
+		number[tag] = i + 1
+		if _, ok := events[tag.Event()]; !ok {
+			events[tag.Event()] = len(events) + 1
+		}
+		if _, ok := keys[told.keys[i]]; !ok {
+			keys[told.keys[i]] = len(keys) + 1
+		}
+		row := results.StoryRow{
+			Event: events[tag.Event()], Key: keys[told.keys[i]], Origin: w.Origins()[tag.Origin()], ArrivalMS: int64(w.Arrival(tag) - from),
+			Partition: w.Partition(tag), WatermarkMS: since(told.marks[i]), Row: map[string]string{},
+		}
+		record := w.Record(tag)
+		for c, v := range record {
+			row.Row[schema.Columns[c].Name] = v.Format(schema.Columns[c])
+		}
+		if v := record[schema.Event]; !v.Null {
+			row.EventMS = since(stream.Time(v.Int))
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	t.addFates(told, out.Rows)
+	slices.SortStableFunc(told.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	for _, s := range told.steps {
+		x := results.StoryStep{AtMS: int64(s.at - from), What: s.what, Note: s.note, EventTime: s.eventTime}
+		if s.about {
+			x.Row = number[s.tag]
+		}
+		if s.hasUntil {
+			x.UntilMS = since(s.until)
+		}
+		out.Steps = append(out.Steps, x)
+	}
+	return out
+}
+
+// addFates says what became of the rows, as the ledger counts them: the first row of an event that stands in the result
+// at the end is kept. Of an event that is lost, one row of the kind that it was lost with tells so.
+func (t *teller) addFates(told *tale, rows []results.StoryRow) {
+	in := t.result(told)
+	kept := map[uint64]bool{}
+	for i, tag := range told.rows {
+		if in[tag] > 0 {
+			rows[i].Fate = "leaked"
+			if event := tag.Event(); !kept[event] {
+				rows[i].Fate, kept[event] = "kept", true
+			}
+			continue
+		}
+		rows[i].Fate = fateOf[told.last[tag]]
+	}
+	lost := map[uint64]int{} // by event: the row that it is lost with
+	for i, tag := range told.rows {
+		event := tag.Event()
+		if kept[event] {
+			continue
+		}
+		before, ok := lost[event]
+		if !ok || lossRank(told.last[tag]) > lossRank(told.last[told.rows[before]]) {
+			lost[event] = i
+		}
+	}
+	for _, i := range lost {
+		switch told.last[told.rows[i]] {
+		case sim.Emitted, sim.Replaced, sim.Duplicate, sim.Aside:
+			rows[i].Fate = "swallowed"
+		case sim.Late, sim.Filtered:
+			rows[i].Fate = "late first"
+		}
+	}
+}
+
+var fateOf = map[sim.Disposition]string{
+	sim.Emitted: "replaced", sim.Replaced: "replaced", sim.Duplicate: "suppressed", sim.Late: "late copy",
+	sim.Filtered: "late copy", sim.Aside: "diverted", sim.Diverted: "diverted", sim.Held: "pending",
+}
+
+// lossRank orders what can keep an event out of the result: of several the highest counts, but for an event that went out
+// once and was replaced.
+func lossRank(d sim.Disposition) int {
+	return slices.Index([]sim.Disposition{sim.Held, sim.Replaced, sim.Duplicate, sim.Aside, sim.Filtered, sim.Late,
+		sim.Diverted, sim.Emitted}, d)
+}
+
+// result counts, by row, how often it stands in the result at the end.
+func (t *teller) result(told *tale) map[stream.Tag]int {
+	sink, plan := t.run.scenario.Job.Sink, t.run.entries[t.strategy].plan
+	keyOf, of := map[stream.Tag]stream.Key{}, map[stream.Key]stream.Tag{}
+	for i, tag := range told.rows {
+		keyOf[tag] = told.keys[i]
+	}
+	in := map[stream.Tag]int{}
+	for _, s := range told.steps {
+		adds, removes := s.what == results.Emits || s.what == results.SendsAgain, s.what == results.TakesBack
+		key := keyOf[s.tag]
+		switch {
+		case plan.ToChangelog && s.what != results.Emits: // a row that tells of a change, and none of the input's
+		case sink == strategies.Upsert && (adds || removes && s.note == "-D"):
+			if old, ok := of[key]; ok {
+				in[old]--
+				delete(of, key)
+			}
+			if adds {
+				of[key] = s.tag
+				in[s.tag]++
+			}
+		case adds:
+			in[s.tag]++
+		case removes && sink == strategies.Retract && !plan.ToChangelog:
+			in[s.tag]--
+		}
+	}
+	return in
+}
