@@ -1,6 +1,9 @@
 // Package docs_test holds the project's pages to what the project does.
 package docs_test
 
+//go:generate go run ../cmd/lab run ../scenarios/orders.yaml --out ../out/orders
+//go:generate go run ../report/screenshot ../out/orders/report.html .
+
 import (
 	"errors"
 	"io/fs"

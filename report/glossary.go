@@ -67,6 +67,7 @@ var glossary = []entry{
 		[]string{"version"}},
 	{"wrong version", "An event whose final row is not the version that is required, or else promised by the strategy.",
 		[]string{"wrong_version"}},
+	{"story", "What became of the rows of one event in one strategy, step by step.", nil},
 	{"slowest", "The event that waited longest from its first arrival to its first emission.", nil},
 	{"synthesized", "An emitted row that never existed: an aggregate takes the minimum of each column by itself, and " +
 		"they came from different rows.", []string{"synthesized"}},
@@ -96,6 +97,13 @@ var glossary = []entry{
 	{"percentile", "p99 is the value that 99 of 100 events do not exceed; lost events have no latency, so survivors " +
 		"flatter.", nil},
 
+	{"p50", "The median: half of the events do not exceed it.", nil},
+	{"p90", "The value that 90 of 100 events do not exceed.", nil},
+	{"p99", "The value that 99 of 100 events do not exceed.", nil},
+	{"p99.9", "The value that 999 of 1,000 events do not exceed.", nil},
+	{"Pareto front", "The strategies that no other one beats: none is better in wait p99, in keys live at the peak or in " +
+		"events lost, and at least as good in the other two.", nil},
+
 	{"keys live", "Distinct keys in unexpired state, caches and buffers of the operator; where SELECT DISTINCT " +
 		"groups by the whole row, that is the key. Peaks are the largest of about 240 samples over the run.",
 		[]string{"state.keys_live_peak", "state.keys_live_end"}},
@@ -112,6 +120,10 @@ var glossary = []entry{
 	{"subtask", "One of the parallel instances of the operator, each with its own keys.", []string{"subtasks"}},
 
 	{"changelog", "The kinds of changes in a stream: +I insert, -U and +U update, -D delete.", []string{"changes"}},
+	{"+I", "An insert: a row that was not there before.", nil},
+	{"-U", "The row as it was before an update, taken back.", nil},
+	{"+U", "The row as it is after an update.", nil},
+	{"-D", "A delete: the row is gone.", nil},
 	{"declared", "What the planner says of a query before any row has come.", []string{"declared"}},
 	{"update", "Any change that is not an insert: -U, +U or -D.", []string{"updates"}},
 	{"append-only violation", "A change that an insert-only consumer cannot take, in a job that must be append-only.",
@@ -173,6 +185,19 @@ func term(word string) entry {
 func causeTerm(cause string) entry {
 	for _, e := range glossary {
 		if e.Term == cause+" (cause)" || e.Term == cause && len(e.Metrics) == 0 {
+			return e
+		}
+	}
+	return entry{}
+}
+
+// fateTerm looks up the entry of what an example row shows; it is empty for what the glossary lacks.
+func fateTerm(fate string) entry {
+	if e := metricTerm("fates." + fate); e.Term != "" {
+		return e
+	}
+	for _, e := range glossary {
+		if e.Term == spaced(fate) {
 			return e
 		}
 	}

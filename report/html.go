@@ -24,6 +24,10 @@ var (
 	pageStyle string
 	//go:embed page.js
 	pageScript string
+	//go:embed choose.js
+	chooseScript string
+	//go:embed tips.js
+	tipsScript string
 	// The full build of Apache ECharts 6.1.0 from npm, dist/echarts.min.js.
 	//go:embed assets/echarts.min.js.gz
 	echartsGzip []byte
@@ -33,7 +37,7 @@ var functions = template.FuncMap{
 	"swimlane": newSwimlane, "storyLead": storyLead, "inc": func(n int) int { return n + 1 },
 	"count": count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
 	"percent": percent, "ratio": ratio, "join": strings.Join,
-	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm,
+	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm, "fateTerm": fateTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
 	"mark": mark, "spaced": spaced, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
 	"hasAmounts": hasAmounts, "off": off, "spelled": spelled, "missedRows": missedRows, "sumOf": sumOf,
@@ -81,7 +85,10 @@ type shell struct {
 
 // newShell gathers the charts of a page's figures.
 func newShell(title string, words []entry, figures ...figure) (shell, error) {
-	s := shell{Title: title, Glossary: words, Style: template.CSS(pageStyle), Script: template.JS(pageScript)}
+	s := shell{
+		Title: title, Glossary: words, Style: template.CSS(pageStyle),
+		Script: template.JS(pageScript + tipsScript + chooseScript),
+	}
 	specs := []chart{}
 	for _, f := range figures {
 		specs = append(specs, f.Charts...)
@@ -107,6 +114,8 @@ type page struct {
 	Order    []*results.Strategy
 	Ran      []*results.Strategy
 	Causes   []string // of determinism, the columns of its matrix
+	Columns  []column // of the table of numbers
+	Engines  []string // of all strategies
 	Sections []section
 
 	KeyExamples []keyExamples
@@ -139,7 +148,7 @@ func newPage(run *results.Run) (*page, error) {
 	order := run.Ranked()
 	all := ran(order)
 	p := &page{
-		Run: run, Order: order, Ran: all,
+		Run: run, Order: order, Ran: all, Columns: columnsFor(run), Engines: engines(order),
 		Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
 		Latency: latencyFigure(all), State: stateFigure(all), Late: lateFigure(all), Changelog: changelogFigure(all),
 		Leaks: causesFigure(all), Tiers: tiersFigure(all), Arrival: arrivalFigure(run.Workload),
@@ -181,7 +190,8 @@ func echarts() (template.JS, error) {
 	return template.JS(text), err
 }
 
-// answer names in one sentence the strategies that meet every requirement; met is false when there is none.
+// answer says in one sentence which strategies meet every requirement, or how many where the summary says which; met is
+// false when there is none.
 func answer(run *results.Run, order []*results.Strategy) (text string, met bool) {
 	var full []string
 	for _, s := range ran(order) {
@@ -196,6 +206,9 @@ func answer(run *results.Run, order []*results.Strategy) (text string, met bool)
 		return "The scenario states no requirement, so the numbers stand without a verdict.", false
 	case len(full) == 0:
 		return fmt.Sprintf("None of the %d strategies does.", len(order)), false
+	}
+	if len(run.Summary) > 0 { // it names them
+		return fmt.Sprintf("%d of %d strategies.", len(full), len(order)), true
 	}
 	return fmt.Sprintf("%d of %d: %s.", len(full), len(order), list(full)), true
 }
@@ -387,13 +400,16 @@ func kind(verdict string) string {
 
 // agreement is a cell of the determinism matrix.
 type agreement struct {
-	Same, Of int
-	Example  string
+	Strategy, About string
+	Same, Of        int
+	Example         string
 }
 
 // same makes a cell; the example is only shown where replays differ.
-func same(n int, d results.Determinism) agreement {
-	a := agreement{Same: n, Of: d.Replays}
+func same(strategy, what string, n int, d results.Determinism) agreement {
+	a := agreement{
+		Strategy: strategy, About: fmt.Sprintf("%s: same %s under %s", strategy, what, d.Cause), Same: n, Of: d.Replays,
+	}
 	if n < d.Replays {
 		a.Example = d.Example
 	}
