@@ -72,7 +72,7 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	l := &lane{id: e.ID, from: from, measured: measured}
 	l.takesNull = plan.Batch != nil
 	if plan.Batch != nil && measured {
-		l.stages = newStages(e, r.workload.Schema())
+		l.stages = newStages(e, e.workload.Schema())
 	}
 	if plan.Batch != nil {
 		if l.target, l.err = r.openTarget(e, measured); l.err != nil {
@@ -164,7 +164,7 @@ func (l *lane) watchBatches(query *sim.BatchEngine) {
 	}
 }
 
-// taskSpec says how a strategy runs that takes a record at a time.
+// taskSpec says how a strategy, or one in front of a micro-batch query, runs that takes a record at a time.
 func (r *run) taskSpec(e entry, plan strategies.Plan, l *lane, sample stream.Time) sim.TaskSpec {
 	job := r.scenario.Job
 	declared := plan.Changelog
@@ -173,7 +173,7 @@ func (r *run) taskSpec(e entry, plan strategies.Plan, l *lane, sample stream.Tim
 	}
 	return sim.TaskSpec{
 		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: e.workload, New: plan.New,
-		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: e.prepareFor(plan),
+		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: e.prepare(plan),
 		CheckpointInterval: job.Checkpoint.Interval, OnTimer: l.onTimer,
 		NewTable: func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
 	}
@@ -194,7 +194,7 @@ func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
 	spark := r.scenario.Job.Spark
 	from, to := r.workload.Span()
 	spec := sim.BatchSpec{
-		Records: e.workload, Prepare: e.prepare(), Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
+		Records: e.workload, Prepare: e.prepare(e.plan), Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
 		NoDataBatches: spark.NoDataBatches,
 		NewTable:      func() *sim.Table { return r.newTable(l, 0, sample) },
 	}

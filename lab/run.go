@@ -118,11 +118,9 @@ type entry struct {
 	workload gen.Workload // under the strategy's key
 }
 
-// prepare returns what fills in a row for the strategy beside what the source gives; nil where there is nothing to do.
-func (e entry) prepare() func(*stream.Row) { return e.prepareFor(e.plan) }
-
-// prepareFor is prepare for one of several plans that stand behind one another.
-func (e entry) prepareFor(plan strategies.Plan) func(*stream.Row) {
+// prepare returns what fills in a row for a plan of the strategy beside what the source gives; nil where there is nothing
+// to do.
+func (e entry) prepare(plan strategies.Plan) func(*stream.Row) {
 	fill := plan.Prepare(e.workload)
 	keyed, ok := e.workload.(*gen.Keyed)
 	if !ok || plan.Key == strategies.ByRow {

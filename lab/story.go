@@ -172,7 +172,7 @@ func (e entryState) expired(at stream.Time) bool {
 func (r *run) newTeller(strategy int, events []uint64) (*teller, error) {
 	e := r.entries[strategy]
 	t := &teller{
-		run: r, strategy: strategy, lane: &lane{}, prepare: e.prepare(), all: e.plan.SharedCache,
+		run: r, strategy: strategy, lane: &lane{}, prepare: e.prepare(e.plan), all: e.plan.SharedCache,
 		byEvent: map[uint64]*tale{}, byKey: map[stream.Key]*tale{}, byRow: map[stream.Tag]*tale{},
 		timers: map[sim.TimerEvent][]*tale{}, watermark: stream.MinTime,
 	}

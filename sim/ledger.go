@@ -430,7 +430,7 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, copy boo
 	}
 	l.digest.row(content, key, ^uint64(0))
 	if l.spec.Amount != nil {
-		l.sum(-l.spec.Amount(tag, nil), *f&inResult == 1)
+		l.sum(-l.spec.Amount(tag, nil), n == 1)
 	}
 	if l.spec.Right != nil && *f&rightRow != 0 && l.spec.Right(tag) {
 		*f &^= rightRow

@@ -425,15 +425,15 @@ func (m *BatchEngine) Row(row *stream.Row) {
 	}
 	m.Clock(row.Arrival - 1)
 	m.rows++
-	own := *row
-	if m.spec.Prepare != nil {
-		m.spec.Prepare(&own)
-	}
 	if m.err == nil {
-		m.waiting = append(m.waiting, own)
+		m.waiting = append(m.waiting, *row)
+		if m.spec.Prepare != nil {
+			row = &m.waiting[len(m.waiting)-1]
+			m.spec.Prepare(row)
+		}
 	}
 	if !m.spec.Held {
-		m.book(Change{Tag: own.Tag, At: own.Arrival, Op: OpHold, First: own.First}, own.Key)
+		m.book(Change{Tag: row.Tag, At: row.Arrival, Op: OpHold, First: row.First}, row.Key)
 	}
 }
 
