@@ -48,6 +48,9 @@ type lane struct {
 	atEnd    bool     // it runs only when all rows have come
 	cold     []sim.Cold
 	bytes    int64 // physical, at the end of the span
+	onDisk   int64 // live keys at that time
+	memory   int64 // of the tables, at the latest peak of the live keys
+	most     int64 // live keys at that peak
 	// openState makes a cold store for what a micro-batch query keeps in memory; nil: the state is in memory.
 	openState func() (sim.Cold, error)
 	// withinTTL counts leaks though a row of the key had come within the TTL.
@@ -306,6 +309,9 @@ func (l *lane) measureDisk(at stream.Time) {
 	if len(l.cold) == 0 {
 		return
 	}
+	for _, sub := range l.task.Subtasks() {
+		l.onDisk += int64(sub.State.LiveKeys)
+	}
 	l.task.Tables(func(_ int, t *sim.Table) {
 		t.Flush(at)
 		if l.openState != nil && l.err == nil { // a deadline holds its entry in memory, where no RocksDB would keep it
@@ -365,6 +371,10 @@ func (l *lane) sample(at stream.Time) {
 		l.peaks[i] = max(l.peaks[i], int64(sub.State.LiveKeys))
 	}
 	l.series = append(l.series, s)
+	if s.KeysLive >= l.most {
+		l.most, l.memory = s.KeysLive, 0
+		l.task.Tables(func(_ int, t *sim.Table) { l.memory += t.Memory() })
+	}
 	if chain, ok := l.task.(*sim.Chain); ok {
 		l.stages.held(chain)
 	}
@@ -405,6 +415,16 @@ func (l *lane) state() results.State {
 	}
 	if n := len(l.series); n > 0 {
 		s.KeysLiveEnd, s.BytesEnd = l.series[n-1].KeysLive, l.series[n-1].Bytes
+	}
+	if s.KeysLivePeak > 0 {
+		s.LogicalBytesPerKey = float64(s.BytesPeak) / float64(s.KeysLivePeak)
+		s.BytesPerKey = float64(l.memory) / float64(l.most)
+	}
+	if len(l.cold) > 0 {
+		s.BytesPerKey = 0
+		if l.onDisk > 0 {
+			s.BytesPerKey = float64(l.bytes) / float64(l.onDisk)
+		}
 	}
 	s.Class = measuredClass(l.series)
 	return s

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"unsafe"
 
 	"deduplab/stream"
 )
@@ -269,6 +270,12 @@ func (t *Table) Each(f func(*Entry)) {
 		}
 		return nil
 	}))
+}
+
+// Memory is the bytes that the table takes in memory: places for entries, taken or not, and the index.
+func (t *Table) Memory() int64 {
+	entries := max(len(t.log.chunks)-1, 0) * chunkSize
+	return int64(entries)*int64(unsafe.Sizeof(Entry{})) + int64(len(t.index.slots))*8
 }
 
 // Err returns the first error of the Cold. What the table answered after it is not to be trusted.
