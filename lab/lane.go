@@ -51,6 +51,8 @@ type lane struct {
 	onDisk   int64 // live keys at that time
 	memory   int64 // of the tables, at the latest peak of the live keys
 	most     int64 // live keys at that peak
+	// mostEntries and mostPinned are peaks of what the tables hold.
+	mostEntries, mostPinned int64
 	// openState makes a cold store for what a micro-batch query keeps in memory; nil: the state is in memory.
 	openState func() (sim.Cold, error)
 	// withinTTL counts leaks though a row of the key had come within the TTL.
@@ -371,12 +373,23 @@ func (l *lane) sample(at stream.Time) {
 		l.peaks[i] = max(l.peaks[i], int64(sub.State.LiveKeys))
 	}
 	l.series = append(l.series, s)
-	if s.KeysLive >= l.most {
-		l.most, l.memory = s.KeysLive, 0
-		l.task.Tables(func(_ int, t *sim.Table) { l.memory += t.Memory() })
-	}
+	l.measureTables(s.KeysLive)
 	if chain, ok := l.task.(*sim.Chain); ok {
 		l.stages.held(chain)
+	}
+}
+
+// measureTables notes what the tables take, while so many keys are alive.
+func (l *lane) measureTables(live int64) {
+	var entries, pinned, memory int64
+	l.task.Tables(func(_ int, t *sim.Table) {
+		entries += int64(t.Held())
+		pinned += int64(t.Pinned())
+		memory += t.Memory()
+	})
+	l.mostEntries, l.mostPinned = max(l.mostEntries, entries), max(l.mostPinned, pinned)
+	if live >= l.most {
+		l.most, l.memory = live, memory
 	}
 }
 

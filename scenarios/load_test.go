@@ -494,7 +494,7 @@ func TestShipped(t *testing.T) {
 			continue
 		}
 		plateau := slices.ContainsFunc(s.Require, func(r scenarios.Requirement) bool { return r.Name == scenarios.StateClass })
-		if plateau && (s.Workload.Spec.Duration < 8*3600*1000 || s.Workload.Spec.Rate*8*3600 < 200_000) {
+		if plateau && (s.Workload.Spec.Duration < 150*60*1000 || s.Workload.Spec.Originals() < 200_000) {
 			t.Errorf("%s is too short to show a plateau of state", file)
 		}
 		w, err := gen.New(*s.Workload.Spec, s.Seed)

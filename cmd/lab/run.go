@@ -52,6 +52,7 @@ what it has measured by then in results.partial.json and report.partial.html, an
 		"says, else fail)")
 	cmd.Flags().Float64Var(&o.scale, "scale", 0, "so many times the stream's rate (default as the scenario says, else 1)")
 	cmd.Flags().StringVar(&o.state, "state", "", "where state is held: memory or pebble (default as the scenario says)")
+	cmd.Flags().StringVar(&o.memoryText, "memory", "", "refuse a run that would take more, such as 20GB (default: what is free)")
 	cmd.Flags().BoolVar(&o.once, "no-replays", false, "deliver the stream once: neither determinism nor stories of rows")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print results.json instead of the table")
 	return cmd
@@ -68,6 +69,12 @@ func (o *runOptions) check(scaleGiven bool) error {
 	check(o.seeds >= 1 && o.seeds <= 1000, "--seeds: %d must be from 1 to 1000", o.seeds)
 	check(!scaleGiven || scenarios.IsScale(o.scale), "--scale: %v must be above 0 and at most a million", o.scale)
 	check(slices.Contains([]string{"", "fail", "skip"}, o.onBadRow), "--on-bad-row: %q is neither fail nor skip", o.onBadRow)
+	if o.memoryText != "" {
+		var err error
+		if o.memory, err = parseMemory(o.memoryText); err != nil {
+			faults = append(faults, err)
+		}
+	}
 	check(slices.Contains([]string{"", "memory", "pebble"}, o.state), "--state: %q is neither memory nor pebble", o.state)
 	return errors.Join(faults...)
 }
@@ -101,12 +108,18 @@ type runOptions struct {
 	scale     float64
 	state     string
 	once      bool
-	json      bool
+	memory    uint64 // bytes; 0: what is free
+
+	memoryText string
+	json       bool
 }
 
 func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	scenario, err := o.read(path)
 	if err != nil {
+		return err
+	}
+	if err := fitsMemory(ctx, scenario, lab.Options{Only: o.only}, o.memory, o.scale); err != nil {
 		return err
 	}
 	folder := o.out
