@@ -75,7 +75,7 @@ func EstimateMemory(ctx context.Context, s *scenarios.Scenario, o Options) (*Est
 	times := spec.Originals() / sampleEvents
 	part, small := *s, spec.Scaled(1/times)
 	part.Workload.Spec, part.Job.State = &small, "memory"
-	r, err := newRun(&part, Options{Only: o.Only})
+	r, err := newRun(&part, Options{Only: o.Only, SpillAt: o.SpillAt})
 	if err != nil {
 		return nil, err
 	}
