@@ -57,7 +57,11 @@ func (l *loader) workload(n *yml.Node) {
 		spec.PartitionBy = spec.Key[0]
 	}
 	if events := spec.Rate * float64(spec.Duration) / 1000; events >= stream.MaxEvents && n.Get("load") == nil {
-		l.Add(n.Get("rate").At, "%s for %s makes %.1f billion events; there can be %.1f billion", formatRate(spec.Rate),
+		text := n.Get("rate").Text
+		if scale != 1 {
+			text = formatRate(spec.Rate)
+		}
+		l.Add(n.Get("rate").At, "%s for %s makes %.1f billion events; there can be %.1f billion", text,
 			n.Get("duration").Text, events/1e9, float64(stream.MaxEvents)/1e9)
 	}
 	if len(spec.Fields) > 0 { // else what names a field would be blamed
