@@ -65,8 +65,8 @@ const (
 	settledBytes = 60
 )
 
-// EstimateMemory tells what a run will take in memory, from the run of a small part of the stream: what is held grows as
-// the rate does. It is nil where the run is small, or of a trace, which is in memory already.
+// EstimateMemory tells what a run will take in memory, from the run of a small part of the stream: what is held grows
+// as the rate does. It is nil where the run is small, or of a trace, which is in memory already.
 func EstimateMemory(ctx context.Context, s *scenarios.Scenario, o Options) (*Estimate, error) {
 	spec := s.Workload.Spec
 	if spec == nil || spec.Originals() <= smallEvents {
@@ -103,7 +103,8 @@ func (r *run) estimate(l *lane, e entry, job scenarios.Job, times float64) Strat
 	other := times*float64(l.mostEntries) - pinned // entries without a deadline
 	out := StrategyEstimate{ID: e.ID, Keys: int64(other + pinned), OnDisk: other > pinned}
 	state := pinned*deadlineBytes + times*float64(l.state().TimersPeak)*timerBytes
-	if spill := float64(cmp.Or(r.options.SpillAt, sim.DefaultSpillAt) * len(l.peaks)); job.State == "pebble" && other > spill {
+	spill := float64(cmp.Or(r.options.SpillAt, sim.DefaultSpillAt) * len(l.peaks))
+	if job.State == "pebble" && other > spill {
 		out.OnDisk = false
 		state += pinned*entryBytes + spill*spillBytes
 	} else {

@@ -15,9 +15,9 @@ import (
 	"deduplab/scenarios"
 )
 
-// fitsMemory refuses a run that will take more memory than it may, and keeps the garbage of one that fits within that. A
-// budget of 0 is what the machine has free; where that cannot be told, anything fits. Scale is that of the command line, 0
-// if there is none.
+// fitsMemory refuses a run that will take more memory than it may, and keeps the garbage of one that fits within that.
+// A budget of 0 is what the machine has free; where that cannot be told, anything fits. Scale is that of the command
+// line, 0 if there is none.
 func fitsMemory(ctx context.Context, s *scenarios.Scenario, o lab.Options, budget uint64, scale float64) error {
 	estimate, err := lab.EstimateMemory(ctx, s, o)
 	if estimate == nil || err != nil {

@@ -50,9 +50,11 @@ what it has measured by then in results.partial.json and report.partial.html, an
 	cmd.Flags().IntVar(&o.seeds, "seeds", 1, "run under this many seeds, so that lab compare can tell change from chance")
 	cmd.Flags().StringVar(&o.onBadRow, "on-bad-row", "", "of a trace: fail, or skip and count it (default as the scenario "+
 		"says, else fail)")
-	cmd.Flags().Float64Var(&o.scale, "scale", 0, "so many times the stream's rate (default as the scenario says, else 1)")
+	cmd.Flags().Float64Var(&o.scale, "scale", 0,
+		"so many times the stream's rate (default as the scenario says, else 1)")
 	cmd.Flags().StringVar(&o.state, "state", "", "where state is held: memory or pebble (default as the scenario says)")
-	cmd.Flags().StringVar(&o.memoryText, "memory", "", "refuse a run that would take more, such as 20GB (default: what is free)")
+	cmd.Flags().StringVar(&o.memoryText, "memory", "",
+		"refuse a run that would take more, such as 20GB (default: what is free)")
 	cmd.Flags().BoolVar(&o.once, "no-replays", false, "deliver the stream once: neither determinism nor stories of rows")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print results.json instead of the table")
 	return cmd
@@ -68,7 +70,8 @@ func (o *runOptions) check(scaleGiven bool) error {
 	}
 	check(o.seeds >= 1 && o.seeds <= 1000, "--seeds: %d must be from 1 to 1000", o.seeds)
 	check(!scaleGiven || scenarios.IsScale(o.scale), "--scale: %v must be above 0 and at most a million", o.scale)
-	check(slices.Contains([]string{"", "fail", "skip"}, o.onBadRow), "--on-bad-row: %q is neither fail nor skip", o.onBadRow)
+	check(slices.Contains([]string{"", "fail", "skip"}, o.onBadRow),
+		"--on-bad-row: %q is neither fail nor skip", o.onBadRow)
 	if o.memoryText != "" {
 		var err error
 		if o.memory, err = parseMemory(o.memoryText); err != nil {
