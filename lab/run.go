@@ -27,6 +27,8 @@ type Options struct {
 	OpenState func() (sim.Cold, error)
 	// OpenTarget opens the table of a strategy that writes to one. Nil: in memory.
 	OpenTarget func(TargetSpec) (sim.Target, error)
+	// Once delivers the stream once: no replays, so that requirements on determinism do not apply, and no stories.
+	Once bool
 	// SpillAt is the number of entries that a table keeps in memory before it moves them to its cold store (default
 	// 2,000,000).
 	SpillAt int
@@ -53,6 +55,9 @@ func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, e
 		return r.partial(err)
 	}
 	r.retire()
+	if o.Once {
+		return r.result(), nil
+	}
 	if err := r.replay(ctx); err != nil {
 		return r.partial(err)
 	}

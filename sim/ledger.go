@@ -56,6 +56,7 @@ type Ledger struct {
 
 	rows         int64
 	dispositions [dispositions]int64
+	mostHeld     int64 // rows that waited at once
 	changes      [4]int64
 	synthesized  int64
 	present      map[uint64]int64 // events with many rows in the result: how many
@@ -130,6 +131,9 @@ func NewLedger(spec LedgerSpec) *Ledger {
 // Rows counts rows that were handed to the strategy.
 func (l *Ledger) Rows(n int) { l.rows += int64(n) }
 
+// MostHeld is how many rows waited at once.
+func (l *Ledger) MostHeld() int64 { return l.mostHeld }
+
 // Book enters one change.
 func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
 	switch c.Op {
@@ -139,6 +143,7 @@ func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
 		return
 	case OpHold:
 		l.dispositions[Held]++
+		l.mostHeld = max(l.mostHeld, l.dispositions[Held])
 		l.at(c.Tag.Event())
 		return
 	case OpDropHeld:
