@@ -102,7 +102,7 @@ func (r *run) estimate(l *lane, e entry, job scenarios.Job, times float64) Strat
 	pinned := times * float64(l.mostPinned)
 	other := times*float64(l.mostEntries) - pinned // entries without a deadline
 	out := StrategyEstimate{ID: e.ID, Keys: int64(other + pinned), OnDisk: other > pinned}
-	state := pinned*deadlineBytes + times*float64(l.state().TimersPeak)*timerBytes
+	state := pinned*deadlineBytes + times*float64(l.state(nil).TimersPeak)*timerBytes
 	spill := float64(cmp.Or(r.options.SpillAt, sim.DefaultSpillAt) * len(l.peaks))
 	if job.State == "pebble" && other > spill {
 		out.OnDisk = false
