@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -341,7 +342,7 @@ func (q *sparkQuery) dropDuplicates(e *expr, strategy string) error {
 			columns = append(columns, name)
 		}
 	}
-	params["columns"] = strings.Join(columns, ", ")
+	params["columns"] = cmp.Or(strings.Join(columns, ", "), strategies.None)
 	windowed := params["window"] != ""
 	stage.event = func(row *stream.Row) stream.Time {
 		if event == noEventTime {

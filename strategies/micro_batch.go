@@ -140,8 +140,8 @@ const EventTimesDiffer = "MULTIPLE_EVENT_TIME_COLUMNS"
 // latest-wins/aggregate-append, spark-extra edge/dedup-complete-mode.
 const OutputModeRefused = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
 
-// FunctionModeDiffers is the condition with which Spark refuses flatMapGroupsWithState where its output mode is not that
-// of the query: spark-extra edge/fmgws-other-mode.
+// FunctionModeDiffers is the condition with which Spark refuses flatMapGroupsWithState where its output mode is not the
+// query's: spark-extra edge/fmgws-other-mode.
 const FunctionModeDiffers = NoWatermarkGiven
 
 // watermarkDelay and its kin are the parameters of a query with withWatermark.
@@ -157,7 +157,8 @@ var (
 // columnsParam and restartColumns are the parameters of a deduplication by columns.
 var (
 	columnsParam = Param{Name: "columns", Kind: Columns, Default: KeyColumns,
-		About: "the columns that make two rows duplicates; key: those of the workload's key, all: all of them"}
+		About: "the columns that make two rows duplicates; key: those of the workload's key, all: all of " +
+			"them, none: none but the window"}
 	restartColumns = Param{Name: "restart_columns", Kind: Columns, Default: SameColumns,
 		About: "the columns after job.spark.restart, from the same checkpoint; same: those of before"}
 )
