@@ -89,12 +89,16 @@ func (r *run) findKeys(ctx context.Context, tellers []*teller) error {
 	}
 }
 
+// longestStory is the greatest number of rows of an event whose story is told, and of a story.
+const longestStory = 64
+
 // tellExamples tells the stories of the example rows of all strategies.
 func (r *run) tellExamples(ctx context.Context, out *results.Run) error {
 	events := map[int][]uint64{}
 	for i := range out.Strategies {
 		for _, e := range out.Strategies[i].Examples {
-			if !slices.Contains(events[i], e.EventNumber) {
+			crowd := len(r.workload.Rows(nil, e.EventNumber)) > longestStory
+			if !crowd && !slices.Contains(events[i], e.EventNumber) {
 				events[i] = append(events[i], e.EventNumber)
 			}
 		}
@@ -225,7 +229,7 @@ func (t *teller) push(rows []stream.Row) {
 	for i := range rows {
 		row := t.prepared(&rows[i])
 		told := t.byKey[row.Key]
-		if told == nil {
+		if told == nil || len(told.rows) == longestStory {
 			if t.all {
 				t.task.Row(&rows[i])
 			}
