@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"deduplab/results"
 	"deduplab/sim"
@@ -59,6 +60,7 @@ type lane struct {
 	withinTTL int64
 	sums      bool       // the ledger sums a column
 	stages    *stages    // of a micro-batch query that is measured
+	after     *after     // what reads the result, nil for nothing
 	target    sim.Target // nil: in memory, or none
 	failed    string     // how the query ended before its input did
 	// takesNull says that rows without event time are taken, as Spark takes them; else the first one ends the job, and
@@ -110,11 +112,19 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 			if plan.Batch != nil && plan.Batch.Restarted != nil && leak.At >= from+job.Spark.Restart && job.Spark.Restart > 0 {
 				why = "restart" // with other columns, which the old state is of no use for
 			}
+			if at := job.Spark.Migrate.At; plan.Batch != nil && at > 0 && leak.At >= from+at &&
+				!slices.Contains([]string{"no_dedup", "regenerated_id", "same_batch"}, why) {
+				why = "restart" // a query that has not seen what came before
+			}
 			if why == "ttl" && !leak.Update && leaks.seenWithin(leak, plan.StateTTL) {
 				l.withinTTL++
 			}
 			return why
 		}
+	}
+	if measured && r.after != nil && plan.Output != strategies.KeyOnly {
+		l.after = r.after.reader()
+		ledger.OnRow = l.after.row
 	}
 	l.ledger = sim.NewLedger(ledger)
 	if !measured {
@@ -219,6 +229,10 @@ func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
 			next = e.plan.Batch
 		}
 		spec.Restart = &sim.BatchRestart{At: from + spark.Restart, Stages: next.Spec(sim.BatchSpec{}, 0).Stages}
+	}
+	if m := spark.Migrate; m.At > 0 {
+		spec.Restart = &sim.BatchRestart{At: from + m.At, Stages: e.plan.Batch.Spec(sim.BatchSpec{}, 0).Stages, Anew: true,
+			Overlap: m.Overlap}
 	}
 	if l.target != nil {
 		spec.Target = l.target

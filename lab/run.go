@@ -88,6 +88,11 @@ func newRun(s *scenarios.Scenario, o Options) (*run, error) {
 		return nil, err
 	}
 	r := &run{scenario: s, options: o, workload: workload}
+	if s.After != (scenarios.After{}) {
+		if r.after, err = newAfter(s.After, workload); err != nil {
+			return nil, err
+		}
+	}
 	return r, r.plan()
 }
 
@@ -112,6 +117,7 @@ type run struct {
 	entries  []entry
 	base     *pass
 	replays  map[string]*pass // by cause
+	after    *after           // the truth, nil where nothing reads the results
 	// differences tell the first difference of a strategy under a cause, by cause and index of the strategy.
 	differences map[string]map[int]string
 }

@@ -253,6 +253,16 @@ var broken = []struct {
 	{name: "columns after a restart that does not come", edits: []string{
 		"- pass-through", "- drop-duplicates: {restart_columns: price}",
 	}},
+	{name: "a migration beside a restart", edits: []string{
+		"sink: retract\n", "sink: retract\n  spark: {restart: 1h, migrate: {at: 2h}}\n",
+	}},
+	{name: "an overlap before the start", edits: []string{
+		"sink: retract\n", "sink: retract\n  spark: {migrate: {at: 1h, overlap: 2h}}\n",
+	}},
+	{name: "columns of what reads the result", edits: []string{
+		"\nrequire:", "\nafter: {window: {size: 1h, sum: order_id}, join: {on: prise, within: 0s}}\n\nrequire:",
+	}},
+	{name: "nothing reads the result", edits: []string{"\nrequire:", "\nafter: {}\n\nrequire:"}},
 	{name: "spark without an end of a batch", edits: []string{
 		"sink: retract\n", "sink: retract\n  spark: {trigger: 0s}\n",
 	}},

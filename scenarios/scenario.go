@@ -1,7 +1,7 @@
 // Package scenarios reads the files that describe a run: the stream, the job, the strategies to compare and what is
 // required of them. It also holds the scenarios that the lab ships.
 //
-// A scenario is YAML with six sections, of which workload and strategies must be there:
+// A scenario is YAML with a few sections, of which workload and strategies must be there:
 //
 //	scenario: orders            # its name
 //	about: what it shows
@@ -9,6 +9,7 @@
 //	workload: ...               # a generated stream, or the trace of a real one
 //	job: ...                    # what the strategies run in; defaults are Flink's own
 //	strategies: [ptf: {ttl: 2h}, ...]
+//	after: ...                  # what reads the result: {window: {size: 1h, sum: price}, join: {on: user, within: 1h}}
 //	require: {lost: <= 0, ...}  # one verdict each for every strategy
 //
 // In a generated workload the partitions of the source, the key and the event time can be as uneven as real ones:
@@ -47,7 +48,27 @@ type Scenario struct {
 	Workload   Workload
 	Job        Job
 	Strategies []Entry
+	After      After
 	Require    []Requirement
+}
+
+// After is what stands behind a strategy and reads its result: windows and a join, nil where there is none.
+type After struct {
+	Window *AfterWindow
+	Join   *AfterJoin
+}
+
+// AfterWindow counts the rows of the result in tumbling windows of event time, and sums up a column.
+type AfterWindow struct {
+	Size stream.Time
+	Sum  int // a numeric column, -1 for none
+}
+
+// AfterJoin joins the result with the events of the stream, each of which is there once: rows that agree in the column
+// On, and whose event times are at most Within apart.
+type AfterJoin struct {
+	On     int
+	Within stream.Time
 }
 
 // Workload is a generated stream or a trace; one of the two is set.
@@ -108,7 +129,13 @@ type Spark struct {
 	// Restart is a moment from the start, 0 for none: the queries are stopped and started again from their checkpoints,
 	// with other columns where a strategy has restart_columns.
 	Restart stream.Time
+	// Migrate replaces the queries by new ones.
+	Migrate Migration
 }
+
+// Migration is the replacement of a query by a new one with a new checkpoint, At from the start, 0 for none. The new one
+// reads from where the rows of the span Overlap before that begin.
+type Migration struct{ At, Overlap stream.Time }
 
 // Watermark says how watermarks are made.
 type Watermark struct {
@@ -267,6 +294,7 @@ func (l *loader) load(root *yml.Node) {
 		yml.Must("workload", l.workload),
 		yml.May("job", l.job),
 		yml.Must("strategies", l.strategies),
+		yml.May("after", l.after),
 		yml.May("require", l.require),
 	)
 }

@@ -27,6 +27,9 @@ type LedgerSpec struct {
 	Amount func(tag stream.Tag, parts []stream.Tag) int64
 	// Cause finds the cause of a leak: a row that came through beside another one of its event. Nil: Unexplained.
 	Cause func(LeakedRow) string
+	// OnRow is told of each row that comes into the result, n = 1, or leaves it, n = -1: a row of the stream, or one
+	// composed of the columns of others where parts is not nil. Nil: nobody asks.
+	OnRow func(tag stream.Tag, parts []stream.Tag, n int64)
 	// Right reports whether a row is the version of its event that the strategy promises to end with. Nil: any is.
 	Right func(stream.Tag) bool
 }
@@ -153,6 +156,9 @@ func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
 		return
 	case OpEmit:
 		l.dispositions[Emitted]++
+	case OpRevive:
+		l.dispositions[c.To]--
+		l.dispositions[Emitted]++
 	case OpRelease:
 		l.dispositions[Held]--
 		l.dispositions[Emitted]++
@@ -234,7 +240,7 @@ func (l *Ledger) apply(c *Change, key stream.Key, content uint64, parts []stream
 	case c.adds():
 		l.add(c, key, content, parts)
 	case l.spec.Sink == stream.RetractSink && !l.spec.ToChangelog, c.Op == OpRemove:
-		l.remove(c.Tag, key, content, c.Op == OpRemove)
+		l.remove(c.Tag, key, content, parts, c.Op == OpRemove)
 	}
 }
 
@@ -357,6 +363,9 @@ func (l *Ledger) EndSpan() { l.draining = true }
 // add puts a row into the result.
 func (l *Ledger) add(c *Change, key stream.Key, content uint64, parts []stream.Tag) {
 	l.digest.row(content, key, 1)
+	if l.spec.OnRow != nil {
+		l.spec.OnRow(c.Tag, parts, 1)
+	}
 	event := c.Tag.Event()
 	f := l.at(event)
 	if l.spec.Amount != nil {
@@ -425,7 +434,7 @@ func (l *Ledger) leak(c *Change) {
 }
 
 // remove takes a row out of the result. Copy says that it was removed as a copy of another row.
-func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, copy bool) {
+func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []stream.Tag, copy bool) {
 	event := tag.Event()
 	f := l.at(event)
 	n := *f & inResult
@@ -434,8 +443,11 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, copy boo
 		return
 	}
 	l.digest.row(content, key, ^uint64(0))
+	if l.spec.OnRow != nil {
+		l.spec.OnRow(tag, parts, -1)
+	}
 	if l.spec.Amount != nil {
-		l.sum(-l.spec.Amount(tag, nil), n == 1)
+		l.sum(-l.spec.Amount(tag, parts), n == 1)
 	}
 	if l.spec.Right != nil && *f&rightRow != 0 && l.spec.Right(tag) {
 		*f &^= rightRow
@@ -497,7 +509,7 @@ func (l *Ledger) upsert(c *Change, key stream.Key) {
 	}
 	if old := l.table.Get(key, c.At); old != nil {
 		tag := old.Tag
-		l.remove(tag, key, l.content(tag, key, nil), false)
+		l.remove(tag, key, l.content(tag, key, nil), nil, false)
 		l.table.Delete(key)
 	}
 	if c.Kind != stream.Delete {
