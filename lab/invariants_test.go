@@ -228,17 +228,10 @@ func TestCrowd(t *testing.T) {
 	if result.Workload.Copies != 100_010 {
 		t.Errorf("%d copies", result.Workload.Copies)
 	}
-	told := 0
 	for _, s := range result.Strategies {
-		for _, story := range s.Stories {
-			told++
-			if len(story.Rows) > 200 {
-				t.Errorf("%s: a story of %d rows", s.ID, len(story.Rows))
-			}
+		if len(s.Stories) > 0 { // of an event with so many rows there is none to read
+			t.Errorf("%s: a story of %d rows", s.ID, len(s.Stories[0].Rows))
 		}
-	}
-	if told == 0 {
-		t.Error("no story is told")
 	}
 }
 
