@@ -104,9 +104,13 @@ func broken(run *results.Run) (faults []string) {
 		for _, sample := range s.State.Series {
 			law(min(sample.KeysLive, sample.KeysHeld, sample.Timers, sample.Bytes) >= 0, "%s: %+v", s.ID, sample)
 		}
-		stageLaws(s, w, law)
+		// A query that fails leaves rows unread, and one that takes the place of another reads some again, without its state.
+		migrated := run.Job.Spark != nil && run.Job.Spark.MigrateMS > 0
+		if s.Failed == "" && !migrated {
+			stageLaws(s, w, law)
+		}
 		if b := s.Spark; b != nil {
-			law(b.RowsUpdated-b.RowsRemoved == b.RowsTotal.End || s.Name != "drop-duplicates" &&
+			law(b.RowsUpdated-b.RowsRemoved == b.RowsTotal.End || migrated || s.Name != "drop-duplicates" &&
 				s.Name != "drop-duplicates-within-watermark", "%s: %d entries written, %d removed, %d there at the end", s.ID,
 				b.RowsUpdated, b.RowsRemoved, b.RowsTotal.End)
 			law(b.DroppedByWatermark == s.LateDropped || s.Name == "tiered", "%s: %d dropped by watermark, %d late", s.ID, b.DroppedByWatermark,
