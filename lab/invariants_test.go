@@ -387,6 +387,7 @@ func TestPebbleHoldsDeadlines(t *testing.T) {
 
 func forgetHeld(s *results.State) {
 	s.KeysHeldPeak, s.BytesPeak, s.BytesEnd, s.PhysicalBytes = 0, 0, 0, 0
+	s.BytesPerKey, s.LogicalBytesPerKey = 0, 0
 	for i := range s.Series {
 		s.Series[i].KeysHeld, s.Series[i].Bytes = 0, 0
 	}
