@@ -177,6 +177,7 @@ func TestReuse(t *testing.T) {
 			spec := copiesSpec(gen.Duplicate{Rate: 0.2})
 			spec.Fields[0].Reuse = &reuse
 			spec.Silent = []gen.Silence{{Partition: 1, From: minute, For: minute}}
+			spec.PartitionBy = "amount" // as an id that is used again cannot pick a partition that is silent
 			work := newWorkload(t, spec, 4)
 			rows := collect(t, work)
 			checkLookups(t, work, rows)

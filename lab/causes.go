@@ -191,9 +191,9 @@ func (l *leaks) cause(leak sim.LeakedRow) string {
 		}
 		return "horizon"
 	case strategies.ByVersion:
-		// A version that is newer than all before it goes out again beside them, an older one only when the horizon of its
-		// key is over.
-		if l.isNewest(f, place) {
+		// A version that is newer than all before it goes out again beside them, an older one only when the horizon of
+		// its key is over.
+		if l.newest(f, place) {
 			return "unretracted"
 		}
 		return "horizon"
@@ -234,11 +234,16 @@ func (l *leaks) nullKey(tag stream.Tag) bool {
 	})
 }
 
-// isNewest reports whether no row before a place has an event time as late as the row there.
-func (l *leaks) isNewest(f *family, place int) bool {
+// newest reports whether a row has a later event time than all before it that have the original's key.
+func (l *leaks) newest(f *family, place int) bool {
 	event := l.w.Schema().Event
 	own := l.w.Order(f.rows[place], event)
-	return !slices.ContainsFunc(f.rows[:place], func(t stream.Tag) bool { return l.w.Order(t, event) >= own })
+	for i := l.predecessor(f, place); i >= 0; i = l.predecessor(f, i) {
+		if l.w.Order(f.rows[i], event) >= own {
+			return false
+		}
+	}
+	return true
 }
 
 // inAnotherWindow reports whether a row with the original's key and another window can have come through before the

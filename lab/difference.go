@@ -88,7 +88,7 @@ func (r *run) watch(ctx context.Context, p sim.Perturbation, wanted []watchLane)
 		if l.lane.err != nil {
 			return nil, l.lane.err
 		}
-		l.prepare, l.all = e.prepare(), e.plan.SharedCache
+		l.prepare, l.all = e.prepare(e.plan), e.plan.SharedCache
 		lanes[i], handlers[i] = l, l
 	}
 	feed := r.newFeed(p)

@@ -108,8 +108,9 @@ func broken(run *results.Run) (faults []string) {
 		for _, sample := range s.State.Series {
 			law(min(sample.KeysLive, sample.KeysHeld, sample.Timers, sample.Bytes) >= 0, "%s: %+v", s.ID, sample)
 		}
-		migrated := run.Job.Spark != nil && run.Job.Spark.MigrateMS > 0 // the overlap is read twice
-		if !migrated && s.Failed == "" {
+		// A query that fails leaves rows unread, and one that takes the place of another reads some again, without its state.
+		migrated := run.Job.Spark != nil && run.Job.Spark.MigrateMS > 0
+		if s.Failed == "" && !migrated {
 			stageLaws(s, w, law)
 		}
 		if b := s.Spark; b != nil {
@@ -234,6 +235,11 @@ func TestCrowd(t *testing.T) {
 	}
 	if result.Workload.Copies != 100_010 {
 		t.Errorf("%d copies", result.Workload.Copies)
+	}
+	for _, s := range result.Strategies {
+		if len(s.Stories) > 0 { // of an event with so many rows there is none to read
+			t.Errorf("%s: a story of %d rows", s.ID, len(s.Stories[0].Rows))
+		}
 	}
 }
 
@@ -385,6 +391,7 @@ func TestPebbleHoldsDeadlines(t *testing.T) {
 
 func forgetHeld(s *results.State) {
 	s.KeysHeldPeak, s.BytesPeak, s.BytesEnd, s.PhysicalBytes = 0, 0, 0, 0
+	s.BytesPerKey, s.LogicalBytesPerKey = 0, 0
 	for i := range s.Series {
 		s.Series[i].KeysHeld, s.Series[i].Bytes = 0, 0
 	}

@@ -49,6 +49,11 @@ type lane struct {
 	atEnd    bool     // it runs only when all rows have come
 	cold     []sim.Cold
 	bytes    int64 // physical, at the end of the span
+	onDisk   int64 // live keys at that time
+	memory   int64 // of the tables, at the latest peak of the live keys
+	most     int64 // live keys at that peak
+	// mostEntries and mostPinned are peaks of what the tables hold.
+	mostEntries, mostPinned int64
 	// openState makes a cold store for what a micro-batch query keeps in memory; nil: the state is in memory.
 	openState func() (sim.Cold, error)
 	// withinTTL counts leaks though a row of the key had come within the TTL.
@@ -74,7 +79,7 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	l := &lane{id: e.ID, from: from, measured: measured}
 	l.takesNull = plan.Batch != nil
 	if plan.Batch != nil && measured {
-		l.stages = newStages(e, r.workload.Schema())
+		l.stages = newStages(e, e.workload.Schema())
 	}
 	if plan.Batch != nil {
 		if l.target, l.err = r.openTarget(e, measured); l.err != nil {
@@ -174,7 +179,7 @@ func (l *lane) watchBatches(query *sim.BatchEngine) {
 	}
 }
 
-// taskSpec says how a strategy runs that takes a record at a time.
+// taskSpec says how a strategy, or one in front of a micro-batch query, runs that takes a record at a time.
 func (r *run) taskSpec(e entry, plan strategies.Plan, l *lane, sample stream.Time) sim.TaskSpec {
 	job := r.scenario.Job
 	declared := plan.Changelog
@@ -183,7 +188,7 @@ func (r *run) taskSpec(e entry, plan strategies.Plan, l *lane, sample stream.Tim
 	}
 	return sim.TaskSpec{
 		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: e.workload, New: plan.New,
-		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: e.prepareFor(plan),
+		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: e.prepare(plan),
 		CheckpointInterval: job.Checkpoint.Interval, OnTimer: l.onTimer,
 		NewTable: func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
 	}
@@ -204,7 +209,7 @@ func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
 	spark := r.scenario.Job.Spark
 	from, to := r.workload.Span()
 	spec := sim.BatchSpec{
-		Records: e.workload, Prepare: e.prepare(), Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
+		Records: e.workload, Prepare: e.prepare(e.plan), Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
 		NoDataBatches: spark.NoDataBatches,
 		NewTable:      func() *sim.Table { return r.newTable(l, 0, sample) },
 	}
@@ -339,6 +344,9 @@ func (l *lane) measureDisk(at stream.Time) {
 	if len(l.cold) == 0 {
 		return
 	}
+	for _, sub := range l.task.Subtasks() {
+		l.onDisk += int64(sub.State.LiveKeys)
+	}
 	l.task.Tables(func(_ int, t *sim.Table) {
 		t.Flush(at)
 		if l.openState != nil && l.err == nil { // a deadline holds its entry in memory, where no RocksDB would keep it
@@ -398,8 +406,23 @@ func (l *lane) sample(at stream.Time) {
 		l.peaks[i] = max(l.peaks[i], int64(sub.State.LiveKeys))
 	}
 	l.series = append(l.series, s)
+	l.measureTables(s.KeysLive)
 	if chain, ok := l.task.(*sim.Chain); ok {
 		l.stages.held(chain)
+	}
+}
+
+// measureTables notes what the tables take, while so many keys are alive.
+func (l *lane) measureTables(live int64) {
+	var entries, pinned, memory int64
+	l.task.Tables(func(_ int, t *sim.Table) {
+		entries += int64(t.Held())
+		pinned += int64(t.Pinned())
+		memory += t.Memory()
+	})
+	l.mostEntries, l.mostPinned = max(l.mostEntries, entries), max(l.mostPinned, pinned)
+	if live >= l.most {
+		l.most, l.memory = live, memory
 	}
 }
 
@@ -442,6 +465,16 @@ func (l *lane) state(keys []int64) results.State {
 	}
 	if n := len(l.series); n > 0 {
 		s.KeysLiveEnd, s.BytesEnd = l.series[n-1].KeysLive, l.series[n-1].Bytes
+	}
+	if s.KeysLivePeak > 0 {
+		s.LogicalBytesPerKey = float64(s.BytesPeak) / float64(s.KeysLivePeak)
+		s.BytesPerKey = float64(l.memory) / float64(l.most)
+	}
+	if len(l.cold) > 0 {
+		s.BytesPerKey = 0
+		if l.onDisk > 0 {
+			s.BytesPerKey = float64(l.bytes) / float64(l.onDisk)
+		}
 	}
 	s.Class = measuredClass(l.series)
 	return s

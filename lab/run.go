@@ -27,6 +27,8 @@ type Options struct {
 	OpenState func() (sim.Cold, error)
 	// OpenTarget opens the table of a strategy that writes to one. Nil: in memory.
 	OpenTarget func(TargetSpec) (sim.Target, error)
+	// Once delivers the stream once: no replays, so that requirements on determinism do not apply, and no stories.
+	Once bool
 	// SpillAt is the number of entries that a table keeps in memory before it moves them to its cold store (default
 	// 2,000,000).
 	SpillAt int
@@ -53,6 +55,9 @@ func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, e
 		return r.partial(err)
 	}
 	r.retire()
+	if o.Once {
+		return r.result(), nil
+	}
 	if err := r.replay(ctx); err != nil {
 		return r.partial(err)
 	}
@@ -124,11 +129,9 @@ type entry struct {
 	workload gen.Workload // under the strategy's key
 }
 
-// prepare returns what fills in a row for the strategy beside what the source gives; nil where there is nothing to do.
-func (e entry) prepare() func(*stream.Row) { return e.prepareFor(e.plan) }
-
-// prepareFor is prepare for one of several plans that stand behind one another.
-func (e entry) prepareFor(plan strategies.Plan) func(*stream.Row) {
+// prepare returns what fills in a row for a plan of the strategy beside what the source gives; nil where there is nothing
+// to do.
+func (e entry) prepare(plan strategies.Plan) func(*stream.Row) {
 	fill := plan.Prepare(e.workload)
 	keyed, ok := e.workload.(*gen.Keyed)
 	if !ok || plan.Key == strategies.ByRow {

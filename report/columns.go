@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -47,20 +46,22 @@ var columns = []column{
 	{"undeclared change", "s", counted(func(s *results.Strategy) int64 { return s.Undeclared })},
 }
 
-// numberColumns are the columns of a run's table: with a column for the amount where one is summed.
-func numberColumns(run *results.Run) []column {
+// sumColumn stands after the losses where the scenario names a column to sum up. It sorts by the error.
+var sumColumn = column{"amount", "", func(s *results.Strategy) cell {
+	a := s.Amount
+	if a == nil {
+		return cell{Text: off(a)}
+	}
+	return cell{off(a), results.FormatSum(a.Result) + " of " + results.FormatSum(a.Expected) + ": " +
+		results.FormatSum(a.Twice) + " counted twice, " + results.FormatSum(a.Gone) + " gone", float(a.Error)}
+}}
+
+// columnsFor are the columns of a run's table.
+func columnsFor(run *results.Run) []column {
 	if !hasAmounts(run) {
 		return columns
 	}
-	amount := column{"amount", "", func(s *results.Strategy) cell {
-		a := s.Amount
-		if a == nil {
-			return cell{Text: off(a)}
-		}
-		return cell{off(a), fmt.Sprintf("%s of %s: %s counted twice, %s gone", results.FormatSum(a.Result),
-			results.FormatSum(a.Expected), results.FormatSum(a.Twice), results.FormatSum(a.Gone)), float(a.TwiceRate + a.GoneRate)}
-	}}
-	return slices.Insert(slices.Clone(columns), 3, amount)
+	return slices.Insert(slices.Clone(columns), 3, sumColumn)
 }
 
 func whole(n int64) string { return strconv.FormatInt(n, 10) }

@@ -122,6 +122,9 @@ var glossary = []entry{
 		[]string{"state.bytes_peak", "state.bytes_end"}},
 	{"physical bytes", "What the state backend holds on disk after flush and compaction; shown, never judged.",
 		[]string{"state.physical_bytes"}},
+	{"bytes a key", "What a live key takes: on disk at the end, or in the lab's memory at the peak; and by the logical " +
+		"size of its state.",
+		[]string{"state.bytes_per_key", "state.logical_bytes_per_key"}},
 	{"state class", "How state grows: stateless, constant, time-bounded, per key or per record.",
 		[]string{"state.class"}},
 	{"TTL", "Time to live: how long an entry of the state counts before it has expired.", nil},

@@ -40,10 +40,10 @@ var functions = template.FuncMap{
 	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm, "fateTerm": fateTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
 	"mark": mark, "spaced": spaced, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
-	"partial":    func() string { return partial },
 	"hasAmounts": hasAmounts, "off": off, "spelled": spelled, "missedRows": missedRows, "sumOf": sumOf,
 	"sum": results.FormatSum, "keysToSee": func() string { return keysToSee },
 	"keysUnlabelled": func() string { return keysUnlabelled },
+	"partial":        func() string { return partial },
 }
 
 var pageParsed = parse(pageTemplate)
@@ -148,13 +148,11 @@ func newPage(run *results.Run) (*page, error) {
 	order := run.Ranked()
 	all := ran(order)
 	p := &page{
-		Run: run, Order: order, Ran: all, Columns: numberColumns(run), Engines: engines(order),
+		Run: run, Order: order, Ran: all, Columns: columnsFor(run), Engines: engines(order),
 		Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
 		Latency: latencyFigure(all), State: stateFigure(all), Late: lateFigure(all), Changelog: changelogFigure(all),
 		Leaks: causesFigure(all), Tiers: tiersFigure(all), After: afterFigure(run, all),
-		Arrival:     arrivalFigure(run.Workload),
-		TradeOff:    tradeOffFigure(all),
-		KeyExamples: newKeyExamples(run.Keys),
+		Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all), KeyExamples: newKeyExamples(run.Keys),
 	}
 	p.Question = fmt.Sprintf("Which way of removing the duplicates of %s meets every requirement?", run.Scenario)
 	p.Answer, p.Met = answer(run, order)

@@ -321,9 +321,13 @@ type State struct {
 	BytesPeak    int64 `json:"bytes_peak"` // logical bytes, as the lab counts them
 	BytesEnd     int64 `json:"bytes_end"`
 	// PhysicalBytes is what the state backend holds on disk after flush and compaction; 0 for memory. Never gated.
-	PhysicalBytes int64         `json:"physical_bytes"`
-	Class         string        `json:"class"` // measured
-	Series        []StateSample `json:"series"`
+	PhysicalBytes int64 `json:"physical_bytes"`
+	// BytesPerKey is what a live key takes: on disk at the end, or in the lab's memory at the peak, where places of keys
+	// that are gone wait for new ones. LogicalBytesPerKey is the same of BytesPeak. 0: there are no keys.
+	BytesPerKey        float64       `json:"bytes_per_key"`
+	LogicalBytesPerKey float64       `json:"logical_bytes_per_key"`
+	Class              string        `json:"class"` // measured
+	Series             []StateSample `json:"series"`
 }
 
 // StateSample is the state at one moment, in ms from the start. Rows and Keys are what had come in by then.

@@ -546,7 +546,7 @@ func TestShipped(t *testing.T) {
 			perEvent += d.Rate * d.Copies.Mean()
 		}
 		plateau := slices.ContainsFunc(s.Require, func(r scenarios.Requirement) bool { return r.Name == scenarios.StateClass })
-		if plateau && (spec.Duration < 8*hour || spec.Rate*float64(spec.Duration)/1000*perEvent < 150_000) {
+		if plateau && (spec.Duration < 150*60*1000 || spec.Rate*float64(spec.Duration)/1000*perEvent < 150_000) {
 			t.Errorf("%s is too short to show a plateau of state", file)
 		}
 		w, err := gen.New(*s.Workload.Spec, s.Seed)

@@ -220,10 +220,15 @@ type Open func(paths []string, spec gen.TraceSpec) (*gen.Trace, error)
 // Load reads a scenario. The file is its name in messages, and traces are looked for beside it; open may be nil where
 // no trace is expected. The error is an [*Error] with all that is wrong.
 func Load(file string, src []byte, open Open) (*Scenario, error) {
+	return load(file, src, &Reading{Open: open})
+}
+
+func load(file string, src []byte, how *Reading) (*Scenario, error) {
 	l := &loader{
 		Reader:   yml.New(file, src),
 		scenario: &Scenario{File: file, Seed: 1, Job: defaultJob()},
-		open:     open,
+		open:     how.Open,
+		scale:    how.Scale,
 	}
 	l.load(l.Parse("scenario", "a name (scenario), a workload and strategies"))
 	if err := l.Err(); err != nil {
@@ -233,15 +238,24 @@ func Load(file string, src []byte, open Open) (*Scenario, error) {
 }
 
 // Read loads a scenario from a file, and its trace.
-func Read(path string) (*Scenario, error) { return ReadWith(path, openTrace) }
+func Read(path string) (*Scenario, error) { return ReadWith(path, Reading{}) }
 
-// ReadWith is Read with another way to open traces.
-func ReadWith(path string, open Open) (*Scenario, error) {
+// Reading says how a scenario is read.
+type Reading struct {
+	Open  Open    // nil: traces are opened as the scenario says
+	Scale float64 // instead of the scenario's own workload.scale; 0: that one
+}
+
+// ReadWith is Read in another way.
+func ReadWith(path string, how Reading) (*Scenario, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return Load(path, src, open)
+	if how.Open == nil {
+		how.Open = openTrace
+	}
+	return load(path, src, &how)
 }
 
 func openTrace(paths []string, spec gen.TraceSpec) (*gen.Trace, error) {
@@ -265,6 +279,7 @@ type loader struct {
 	*yml.Reader
 	scenario *Scenario
 	open     Open
+	scale    float64 // instead of the file's; 0: that one
 	// columnsKnown says that the workload's schema can be trusted to judge the columns that strategies name.
 	columnsKnown bool
 	keysKnown    bool // the same of the alternative keys

@@ -98,8 +98,8 @@ func ExampleOf(w gen.Workload, fate string, tag stream.Tag) results.Example {
 	schema, record := w.Schema(), w.Record(tag)
 	arrival := int64(w.Arrival(tag) - from)
 	out := results.Example{
-		Fate: fate, EventNumber: tag.Event(), Origin: w.Origins()[tag.Origin()], AtMS: arrival, ArrivalMS: arrival, Partition: w.Partition(tag),
-		Row: map[string]string{},
+		Fate: fate, EventNumber: tag.Event(), Origin: w.Origins()[tag.Origin()], AtMS: arrival, ArrivalMS: arrival,
+		Partition: w.Partition(tag), Row: map[string]string{},
 	}
 	for i, v := range record {
 		out.Row[schema.Columns[i].Name] = v.Format(schema.Columns[i])

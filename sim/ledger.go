@@ -59,6 +59,7 @@ type Ledger struct {
 
 	rows         int64
 	dispositions [dispositions]int64
+	mostHeld     int64 // rows that waited at once
 	changes      [4]int64
 	synthesized  int64
 	present      map[uint64]int64 // events with many rows in the result: how many
@@ -133,6 +134,9 @@ func NewLedger(spec LedgerSpec) *Ledger {
 // Rows counts rows that were handed to the strategy.
 func (l *Ledger) Rows(n int) { l.rows += int64(n) }
 
+// MostHeld is how many rows waited at once.
+func (l *Ledger) MostHeld() int64 { return l.mostHeld }
+
 // Book enters one change.
 func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
 	switch c.Op {
@@ -142,6 +146,7 @@ func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
 		return
 	case OpHold:
 		l.dispositions[Held]++
+		l.mostHeld = max(l.mostHeld, l.dispositions[Held])
 		l.at(c.Tag.Event())
 		return
 	case OpDropHeld:
@@ -442,7 +447,7 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []
 		l.spec.OnRow(tag, parts, -1)
 	}
 	if l.spec.Amount != nil {
-		l.sum(-l.spec.Amount(tag, parts), *f&inResult == 1)
+		l.sum(-l.spec.Amount(tag, parts), n == 1)
 	}
 	if l.spec.Right != nil && *f&rightRow != 0 && l.spec.Right(tag) {
 		*f &^= rightRow

@@ -375,7 +375,6 @@ type BatchEngine struct {
 	// again holds the rows of the overlap that have been handled before, and where they went if they did not go out.
 	again map[stream.Tag]Disposition
 
-	own           stream.Row // the latest one, as it was prepared
 	rows, dropped int64
 	lateBy        []int64 // by input
 	changes       []Change
@@ -443,19 +442,18 @@ func (m *BatchEngine) Row(row *stream.Row) {
 	}
 	m.Clock(row.Arrival - 1)
 	m.rows++
-	m.own = *row
-	own := &m.own
-	if m.spec.Prepare != nil {
-		m.spec.Prepare(own)
-	}
 	if m.err == nil {
-		m.waiting = append(m.waiting, *own)
+		m.waiting = append(m.waiting, *row)
+		if m.spec.Prepare != nil {
+			row = &m.waiting[len(m.waiting)-1]
+			m.spec.Prepare(row)
+		}
 		if r := m.spec.Restart; r != nil && r.Anew && row.Arrival >= r.At-r.Overlap {
-			m.overlap = append(m.overlap, *own)
+			m.overlap = append(m.overlap, *row)
 		}
 	}
 	if !m.spec.Held {
-		m.book(Change{Tag: own.Tag, At: own.Arrival, Op: OpHold, First: own.First}, own.Key)
+		m.book(Change{Tag: row.Tag, At: row.Arrival, Op: OpHold, First: row.First}, row.Key)
 	}
 }
 
