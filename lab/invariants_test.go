@@ -535,11 +535,11 @@ func anyScenario(t *rapid.T) *scenarios.Scenario {
 			Cost: sim.BatchCost{Batch: anySpan(t, "cost of a batch"),
 				RowsPerSecond: rapid.SampledFrom([]int64{0, 1, 100}).Draw(t, "rows a second")},
 			NoDataBatches: rapid.Bool().Draw(t, "no-data batches"), Inputs: rapid.IntRange(1, 2).Draw(t, "inputs"),
-			Policy:   sim.WatermarkPolicy(rapid.IntRange(0, 1).Draw(t, "policy")),
-			Failures: rapid.SampledFrom([][]stream.Time{nil, {0}, {1000, 30_000}}).Draw(t, "failures"),
+			Policy: sim.WatermarkPolicy(rapid.IntRange(0, 1).Draw(t, "policy")),
 			Migrate: rapid.SampledFrom([]scenarios.Migration{{}, {}, {At: 60_000}, {At: 90_000, Overlap: 60_000}}).
 				Draw(t, "migrate"),
 		},
+		Failures: anyFailures(t),
 	}
 	s := &scenarios.Scenario{Name: "any", Seed: rapid.Uint64().Draw(t, "seed"), Job: job,
 		Workload: scenarios.Workload{Spec: &spec, Schema: workload.Schema()}}

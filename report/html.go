@@ -293,7 +293,6 @@ func sparkFacts(s *results.SparkJob) []fact {
 		{"no-data batches", noData, "", ""},
 		{"inputs", count(int64(s.Inputs)), policy, ""},
 		{"a batch takes", cost, "", ""},
-		{"failures", count(int64(len(s.FailuresMS))), "", ""},
 	}
 	if s.MigrateMS > 0 {
 		facts = append(facts, fact{"migration", "after " + millis(s.MigrateMS), "overlap " + millis(s.OverlapMS), ""})
