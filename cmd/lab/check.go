@@ -50,7 +50,6 @@ differs, is stale, missing or edited by hand, 4 interrupted, 70 internal error. 
 		Example: `  lab check
   lab check my-scenarios --baselines my-baselines --junit check.xml
   lab check scenarios/orders.yaml --update`,
-		ValidArgsFunction: completeFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = []string{"scenarios"}
@@ -421,9 +420,4 @@ func rowsOf(event uint64, c *lab.Checked) []string {
 		lines = append(lines, "    "+row)
 	}
 	return lines
-}
-
-// completeFiles completes the names of YAML files and folders.
-func completeFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
