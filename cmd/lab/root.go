@@ -101,7 +101,7 @@ Exit codes: 0 fine, 1 a test or an expectation failed, 2 the input is invalid, 3
 		SilenceUsage:  true,
 	}
 	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies(), newExplain(), newKey(), newMeasure(), newGen(), newSize(), newCompare(), newTrace(), newCheck())
-	root.AddCommand(newVersion())
+	root.AddCommand(newVersion(), newSchema())
 	completions(root)
 	return root
 }
