@@ -193,3 +193,18 @@ func TestReadFaults(t *testing.T) {
 		}
 	}
 }
+
+func FuzzRead(f *testing.F) {
+	var b bytes.Buffer
+	if err := run("..l.l").Write(&b); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add(bytes.ReplaceAll(b.Bytes(), []byte(`"leaked": "2 4"`), []byte(`"leaked": "2 99999999"`)))
+	f.Add(bytes.ReplaceAll(b.Bytes(), []byte(`"events": 5`), []byte(`"events": 18446744073709551615`)))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		if got, err := baseline.Read("x.json", src); err == nil {
+			compare(got, run("..l.l"), "..l.l")
+		}
+	})
+}

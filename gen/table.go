@@ -18,6 +18,7 @@ type table struct {
 	header  []string
 	columns [][]cell // as many as header, each with a cell a row
 	lines   []int    // line of the file, by row
+	next    func()   // tells that a record begins
 }
 
 // at is the place of a cell for a message: name:line:column-name.
@@ -64,10 +65,12 @@ func readTable(name string, r io.Reader) (*table, error) {
 		}
 		in = bufio.NewReader(unzipped)
 	}
+	limit := &RecordLimit{in: in, most: maxTrace}
+	in = bufio.NewReader(limit)
 	if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
 		in.Discard(3)
 	}
-	t := &table{name: name}
+	t := &table{name: name, next: limit.Next}
 	read := t.readCSV
 	start, err := in.Peek(1)
 	switch {
@@ -103,6 +106,7 @@ func (t *table) readCSV(r *bufio.Reader) error {
 	}
 	t.header, t.columns = header, make([][]cell, len(header))
 	for !faults.full() {
+		t.next()
 		record, err := in.Read()
 		if err == io.EOF {
 			break
@@ -129,6 +133,7 @@ func (t *table) readCSV(r *bufio.Reader) error {
 func (t *table) readJSON(r *bufio.Reader) error {
 	var faults faultList
 	for line := 1; !faults.full(); line++ {
+		t.next()
 		text, err := r.ReadBytes('\n')
 		if err != nil && err != io.EOF {
 			return fmt.Errorf("%s:%d: %w", t.name, line, err)
@@ -149,7 +154,7 @@ func (t *table) readJSON(r *bufio.Reader) error {
 func (t *table) addObject(text []byte, line int) error {
 	in := json.NewDecoder(bytes.NewReader(text))
 	if brace, err := in.Token(); err != nil || brace != json.Delim('{') {
-		return fmt.Errorf("not a JSON object: %s", bytes.TrimSpace(text))
+		return fmt.Errorf("not a JSON object: %.100s", bytes.TrimSpace(text))
 	}
 	row := map[int]cell{}
 	for in.More() {

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"deduplab/gen"
 )
 
 // maxFaults bounds how many faults of a trace are listed.
@@ -112,6 +114,8 @@ func (r *Reader) Read(name string, in io.Reader) error {
 		defer unzipped.Close()
 		buffered = bufio.NewReaderSize(unzipped, 1<<16)
 	}
+	limit := gen.LimitRecords(buffered)
+	buffered = bufio.NewReaderSize(limit, 1<<16)
 	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
 		buffered.Discard(3)
 	}
@@ -122,9 +126,9 @@ func (r *Reader) Read(name string, in io.Reader) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	case start[0] == '{':
-		err = r.readJSON(name, buffered)
+		err = r.readJSON(name, buffered, limit.Next)
 	default:
-		err = r.readCSV(name, buffered)
+		err = r.readCSV(name, buffered, limit.Next)
 	}
 	if err == nil && !r.skip && len(r.faults) > 0 {
 		err = r.fault()
@@ -154,7 +158,7 @@ func (r *Reader) missing(name string, role role, columns []string) error {
 		strings.Join(columns, ", "))
 }
 
-func (r *Reader) readCSV(name string, in io.Reader) error {
+func (r *Reader) readCSV(name string, in io.Reader, next func()) error {
 	rows := csv.NewReader(in)
 	rows.FieldsPerRecord = -1
 	rows.ReuseRecord = true
@@ -184,6 +188,7 @@ func (r *Reader) readCSV(name string, in io.Reader) error {
 	}
 	cells := make([]string, len(r.roles))
 	for {
+		next()
 		record, err := rows.Read()
 		if err == io.EOF {
 			return nil
@@ -209,9 +214,10 @@ func (r *Reader) readCSV(name string, in io.Reader) error {
 	}
 }
 
-func (r *Reader) readJSON(name string, in *bufio.Reader) error {
+func (r *Reader) readJSON(name string, in *bufio.Reader, next func()) error {
 	cells := make([]string, len(r.roles))
 	for line := 1; ; line++ {
+		next()
 		text, err := in.ReadBytes('\n')
 		if err != nil && err != io.EOF {
 			return fmt.Errorf("%s:%d: %w", name, line, err)
