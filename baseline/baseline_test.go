@@ -62,8 +62,8 @@ func TestCompare(t *testing.T) {
 		{name: "an event that leaks no longer", fates: ".......l..",
 			reasons: "the scenario and its rows are the same: the rules of the engine, or what the lab measures",
 			ofPtf:   "leaked: 2 -> 1 (-1, -50 %)", first: "2 leaked -> kept"},
-		{name: "an event that leaks", fates: ".ll....l..", reasons: "the scenario and its rows are the same: the rules of " +
-			"the engine, or what the lab measures", ofPtf: "leaked: 2 -> 3 (+1, +50 %)", first: "1 kept -> leaked"},
+		{name: "an event that leaks", fates: ".ll....l..",
+			reasons: "the scenario and its rows are the same: the rules of the engine, or what the lab measures", ofPtf: "leaked: 2 -> 3 (+1, +50 %)", first: "1 kept -> leaked"},
 		{name: "other rules", fates: "..l.....l.", change: func(b *baseline.Baseline) { b.Versions.Rules = 2 },
 			reasons: "the engine's rules: version 1 -> 2", first: "7 leaked -> kept"},
 		{name: "other rows", fates: "..l.....l.", change: func(b *baseline.Baseline) { b.Stream = "other" },

@@ -115,7 +115,8 @@ func reasons(then, now *Baseline, scenarioChanged bool) []string {
 	same := then.Workload == now.Workload && then.Seed == now.Seed
 	switch {
 	case same && then.Stream != now.Stream && a.Generator == b.Generator:
-		out = append(out, "the rows are others though the workload and its seed are the same: the trace, or the generator")
+		out = append(out, "the rows are others though the workload and its seed are the same: the trace, "+
+			"or the generator")
 	case !scenarioChanged && out == nil:
 		out = append(out, "the scenario and its rows are the same: the rules of the engine, or what the lab measures")
 	}

@@ -179,7 +179,8 @@ func (r *Report) Markdown(w io.Writer) error {
 
 // cell makes text that means nothing in Markdown.
 func cell(s string) string {
-	return strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;", "*", "\\*", "_", "\\_", "`", "\\`", "[", "\\[").Replace(s)
+	return strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;", "*", "\\*", "_", "\\_", "`", "\\`", "[",
+		"\\[").Replace(s)
 }
 
 // fence is longer than any row of backquotes in the lines.

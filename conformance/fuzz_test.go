@@ -21,7 +21,8 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(src)
 	}
-	for _, src := range []string{"", "{}", "[", `{"strategy": "ptf", "steps": [{}]}`, `{"strategy": "ptf", "steps": null}`,
+	for _, src := range []string{
+		"", "{}", "[", `{"strategy": "ptf", "steps": [{}]}`, `{"strategy": "ptf", "steps": null}`,
 		`{"strategy": "none", "steps": [{"op": "row", "row": {"order_id": 1e999}}]}`} {
 		f.Add([]byte(src))
 	}

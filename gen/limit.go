@@ -31,8 +31,7 @@ func (l *RecordLimit) Read(p []byte) (int, error) {
 		return 0, fmt.Errorf("a record is longer than %d MB: is a quote not closed, or is this no trace?", MaxRecord>>20)
 	}
 	if l.most > 0 && l.total > l.most {
-		return 0, fmt.Errorf("the trace is larger than %d GB uncompressed, and would be kept in memory: take a part of it",
-			l.most>>30)
+		return 0, fmt.Errorf("the trace is larger than %d GB, and would be kept in memory: take a part of it", l.most>>30)
 	}
 	n, err := l.in.Read(p)
 	l.record, l.total = l.record+int64(n), l.total+int64(n)

@@ -65,8 +65,10 @@ func TestTraceTooLong(t *testing.T) {
 
 func FuzzReadTrace(f *testing.F) {
 	for _, src := range []string{
-		"id,at\na,1\nb,2\n", "{\"id\": 1, \"at\": \"2026-01-01T00:00:00Z\"}\n{\"at\": 9e999}\n", "id,at\nNaN,9999-12-31T23:59:59Z\n",
-		"id,at\na,99999999999999999999\n", "at,id\n-1,\n", "id,at\n\"", "\xef\xbb\xbfid,at\n\x00,\xff\n", "{}", "{\"id\":{}}\n[",
+		"id,at\na,1\nb,2\n", "{\"id\": 1, \"at\": \"2026-01-01T00:00:00Z\"}\n{\"at\": 9e999}\n",
+		"id,at\nNaN,9999-12-31T23:59:59Z\n",
+		"id,at\na,99999999999999999999\n", "at,id\n-1,\n", "id,at\n\"",
+		"\xef\xbb\xbfid,at\n\x00,\xff\n", "{}", "{\"id\":{}}\n[",
 		"\x1f\x8b", "id,at\na,1e308\na,-1e308\n",
 	} {
 		f.Add([]byte(src))

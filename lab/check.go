@@ -192,7 +192,10 @@ func (x *Expected) judgeVerdict(s *results.Strategy) {
 			x.Got, x.Evidence = v.Verdict, v.Evidence
 		case x.Of == "" && x.Got == results.Pass && v.Verdict != results.Pass && v.Verdict != results.NotApplicable:
 			x.Got = results.Fail
-			x.Evidence = strings.TrimSuffix(fmt.Sprintf("%s %s: %s, %s", v.Requirement, v.Bound, v.Value, v.Evidence), ", ")
+			x.Evidence = fmt.Sprintf("%s %s: %s", v.Requirement, v.Bound, v.Value)
+			if v.Evidence != "" {
+				x.Evidence += ", " + v.Evidence
+			}
 		}
 	}
 	x.Met = x.Got == x.Verdict

@@ -89,7 +89,9 @@ func (s *survey) measure(rows []stream.Row) {
 	for i := range rows {
 		r := &rows[i]
 		s.rows++
-		for _, part := range [...]uint64{r.Key.Hash(), uint64(r.Event), uint64(r.Arrival), uint64(r.Partition), uint64(r.Tag)} {
+		for _, part := range [...]uint64{
+			r.Key.Hash(), uint64(r.Event), uint64(r.Arrival), uint64(r.Partition), uint64(r.Tag),
+		} {
 			s.digest = stream.Mix(s.digest ^ part)
 		}
 		s.byOrigin[r.Tag.Origin()]++

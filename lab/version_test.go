@@ -78,7 +78,8 @@ func TestVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 		sum := sha256.Sum256(text)
-		now = append(now, fmt.Sprintf("%s rules %d measuring %d: %x", s.ID, strategies.RulesVersion, lab.Version, sum[:8]))
+		now = append(now, fmt.Sprintf("%s rules %d measuring %d: %x", s.ID, strategies.RulesVersion, lab.Version,
+			sum[:8]))
 	}
 	kept, err := os.ReadFile(versionsFile)
 	if err != nil && !*update {
@@ -89,8 +90,8 @@ func TestVersions(t *testing.T) {
 		under, _, _ := strings.Cut(line, ":")
 		i := slices.IndexFunc(now, func(is string) bool { return strings.HasPrefix(is, under+":") })
 		if i >= 0 && now[i] != line {
-			t.Errorf("%s, and was %s: raise gen.Version, strategies.RulesVersion or lab.Version, whichever it is, and run "+
-				"this test with -update", now[i], line)
+			t.Errorf("%s, and was %s: raise gen.Version, strategies.RulesVersion or lab.Version, whichever it is, and "+
+				"run this test with -update", now[i], line)
 		}
 	}
 	if t.Failed() {

@@ -33,7 +33,9 @@ func TestRecordTooLong(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, src := range []string{"id,at\na,1\na,9\n", "{\"id\": 1, \"at\": 9e999}\n", "id,at\nNaN,9999-12-31T23:59:59Z\nNaN,0001-01-01T00:00:00Z\n",
+	for _, src := range []string{
+		"id,at\na,1\na,9\n", "{\"id\": 1, \"at\": 9e999}\n",
+		"id,at\nNaN,9999-12-31T23:59:59Z\nNaN,0001-01-01T00:00:00Z\n",
 		"PAR1PAR1", "\x1f\x8b", "\x28\xb5\x2f\xfd", "id,at\na,-9223372036854775808\na,9223372036854775807\n"} {
 		f.Add([]byte(src))
 	}

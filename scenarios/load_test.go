@@ -71,12 +71,12 @@ var broken = []struct {
 		"lost: <= 0", "losst: <= 0",
 	}},
 	{name: "expectations", edits: []string{
-		"require:\n", "expect:\n  pass-trough: {leaked: 0}\n  by-price:\n    leakd: 0\n    lost: all\n    residual: \"< much\"\n" +
-			"    latency_ms.wait.p99: 3\n    verdict: passed\n  tumble-agg:\n    verdict: {lots: pass, append_only: maybe}\n" +
-			"  pass-through: none\nrequire:\n",
+		"require:\n", "expect:\n  pass-trough: {leaked: 0}\n  by-price:\n    leakd: 0\n    lost: all\n" +
+			"    residual: \"< much\"\n    latency_ms.wait.p99: 3\n    verdict: passed\n  tumble-agg:\n" +
+			"    verdict: {lots: pass, append_only: maybe}\n  pass-through: none\nrequire:\n",
 	}},
-	{name: "a verdict without a requirement", whole: "scenario: x\nworkload: {duration: 1m, rate: 1/s, events: order}\n" +
-		"strategies: [ptf]\nexpect: {ptf: {verdict: pass}}\n"},
+	{name: "a verdict without a requirement", whole: "scenario: x\nworkload: {duration: 1m, rate: 1/s, " +
+		"events: order}\nstrategies: [ptf]\nexpect: {ptf: {verdict: pass}}\n"},
 	{name: "sections missing", whole: "about: nothing\n"},
 	{name: "workload empty", whole: "scenario: x\nworkload:\nstrategies: [ptf]\n"},
 	{name: "parts of the workload missing", edits: []string{

@@ -86,7 +86,8 @@ func loaderFields(t *testing.T, name, src string) []string {
 	t.Helper()
 	var err error
 	if name == "scenario" {
-		_, err = scenarios.Load("x.yaml", []byte(src), func(string, gen.TraceSpec) (gen.Workload, error) { return nil, nil })
+		open := func(string, gen.TraceSpec) (gen.Workload, error) { return nil, nil }
+		_, err = scenarios.Load("x.yaml", []byte(src), open)
 	} else {
 		_, err = semantics.Load("x.yaml", []byte(src))
 	}

@@ -22,8 +22,9 @@ type Schema = jsonschema.Schema
 const draft = "http://json-schema.org/draft-07/schema#"
 
 var schemas = map[string]func() (*Schema, error){
-	"scenario": func() (*Schema, error) { return scenario(), nil }, "semantics": func() (*Schema, error) { return semantics(), nil },
-	"results": ofResults,
+	"scenario":  func() (*Schema, error) { return scenario(), nil },
+	"semantics": func() (*Schema, error) { return semantics(), nil },
+	"results":   ofResults,
 }
 
 // Names lists what there is a schema of.

@@ -17,7 +17,8 @@ func semantics() *Schema {
 	emits := func() *Schema { return either(list(either(text(), row())), whole(), text()) }
 	step := object(
 		may("at", scalar()), may("reader", whole()), may("row", row()),
-		may("rows", either(list(row()), object(must("count", whole()), may("every", duration()), must("row", row())))), may("watermark", scalar()),
+		may("rows", either(list(row()), object(must("count", whole()), may("every", duration()), must("row", row())))),
+		may("watermark", scalar()),
 		may("clock", scalar()), may("checkpoint", marked()), may("restore", marked()), may("idle", marked()),
 		may("end", marked()), may("emits", about("the changes, such as \"+I {order_id: a}\"", emits())),
 		may("emits_any_order", boolean()), may("side_output", emits()),

@@ -424,7 +424,8 @@ func Register(s *Strategy) error {
 	case registry[s.Name] != nil:
 		return fmt.Errorf("strategies: %s is registered already", s.Name)
 	case s.About == "" || s.Loses == "":
-		return fmt.Errorf("strategies: %s must say what it does (About), and when it loses or leaks data (Loses)", s.Name)
+		return fmt.Errorf("strategies: %s must say what it does (About), and when it loses or leaks data (Loses)",
+			s.Name)
 	case s.Plan == nil:
 		return fmt.Errorf("strategies: %s has no Plan", s.Name)
 	}

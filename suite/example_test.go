@@ -18,7 +18,9 @@ var keepFirst = &strategies.Strategy{
 	Engine: "flink-datastream",
 	About:  "sends the first row of a key, and remembers the key for ttl",
 	Loses:  "Leaks copies that come after the TTL.",
-	Params: []strategies.Param{{Name: "ttl", Kind: strategies.Duration, Default: "1h", About: "how long a key is known"}},
+	Params: []strategies.Param{
+		{Name: "ttl", Kind: strategies.Duration, Default: "1h", About: "how long a key is known"},
+	},
 	Plan: func(args strategies.Args, _ strategies.Job) strategies.Plan {
 		ttl := args.Duration("ttl")
 		return strategies.Plan{

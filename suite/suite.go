@@ -149,7 +149,8 @@ func draw(t *rapid.T) []step {
 	now, mark := stream.Time(0), stream.Time(0)
 	const second = 1000
 	for range rapid.IntRange(1, 20).Draw(t, "steps") {
-		s := step{do: rapid.SampledFrom([]action{insert, insert, insert, watermark, clock, checkpoint, restart}).Draw(t, "do")}
+		actions := []action{insert, insert, insert, watermark, clock, checkpoint, restart}
+		s := step{do: rapid.SampledFrom(actions).Draw(t, "do")}
 		switch s.do {
 		case insert:
 			now += second * stream.Time(rapid.IntRange(0, 6).Draw(t, "after"))
@@ -188,7 +189,8 @@ func (c Case) run(t *rapid.T, steps []step) []sent {
 		switch s.do {
 		case insert:
 			do(h.Clock(s.at), s)
-			do(h.Insert(harness.Columns{"order_id": s.key, "created_at": stream.FormatDuration(s.event), "price": s.price}), s)
+			row := harness.Columns{"order_id": s.key, "created_at": stream.FormatDuration(s.event), "price": s.price}
+			do(h.Insert(row), s)
 		case watermark:
 			mark = s.at
 			do(h.Watermark(s.at), s)

@@ -13,7 +13,9 @@ func TestStrategies(t *testing.T) {
 		strategies.Duration: "5s", strategies.Int: "2", strategies.Order: "price asc", strategies.Column: "created_at",
 		strategies.Columns: "key", strategies.OptionalDuration: "5s",
 	}
-	cache := map[suite.Law]string{suite.Restart: "a Rank loses its cache, and with it rows whose TTL a checkpoint would extend"}
+	cache := map[suite.Law]string{
+		suite.Restart: "a Rank loses its cache, and with it rows whose TTL a checkpoint would extend",
+	}
 	except := map[string]map[suite.Law]string{
 		"nontime": cache, "nontime-to-changelog": cache,
 		"rowtime-asc": {suite.Restart: "the watermark that comes again releases a row that came at its very moment"},

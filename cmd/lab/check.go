@@ -38,9 +38,10 @@ func newCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [SCENARIO|DIR ...]",
 		Short: "hold scenarios against their expectations and baselines, for CI",
-		Long: `check runs scenarios and holds them against two things: what the section expect says of a strategy, and the baseline,
-a file with the exact numbers of an earlier run. Semantics tests that it finds in a folder are run too. That a strategy
-misses a requirement is no failure by itself: scenarios are there to show that. Without an argument it checks scenarios/.
+		Long: `check runs scenarios and holds them against two things: what the section expect says of a strategy, and the
+baseline, a file with the exact numbers of an earlier run. Semantics tests that it finds in a folder are run too. That a
+strategy misses a requirement is no failure by itself: scenarios are there to show that. Without an argument it checks
+the folder scenarios.
 
 Only --update writes baselines, and says what it accepted. When a number has moved, check tells what, by how much, the
 first event whose fate changed with its rows, and what explains it: the scenario, the generator, the engine's rules.
@@ -170,8 +171,8 @@ func loadChecked(paths []string, only *regexp.Regexp) ([]checkedFile, *check.Rep
 		f, err := loadOne(path)
 		if err == nil && f.scenario != nil {
 			if other, ok := named[f.scenario.Name]; ok {
-				err = fmt.Errorf("%s: %s is another scenario with the name %s; each needs a baseline of its own", path, other,
-					f.scenario.Name)
+				err = fmt.Errorf("%s: %s is another scenario with the name %s; each needs a baseline of its own", path,
+					other, f.scenario.Name)
 			}
 			named[f.scenario.Name] = path
 		}

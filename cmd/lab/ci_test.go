@@ -70,7 +70,8 @@ func TestRecipes(t *testing.T) {
 		run := func(command string) (string, int) {
 			cmd := exec.Command(bash, "-eo", "pipefail", "-c", command)
 			cmd.Dir = project
-			cmd.Env = append(os.Environ(), "GITHUB_ACTIONS=true", "GITHUB_STEP_SUMMARY="+filepath.Join(project, "summary.md"))
+			cmd.Env = append(os.Environ(), "GITHUB_ACTIONS=true",
+				"GITHUB_STEP_SUMMARY="+filepath.Join(project, "summary.md"))
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if err != nil && !errors.As(err, &exit) {
@@ -80,7 +81,8 @@ func TestRecipes(t *testing.T) {
 		}
 		write := func(scenario string) {
 			path := filepath.Join(project, "scenarios", "payments.yaml")
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(scenario), 0o644)); err != nil {
+			err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(scenario), 0o644))
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -107,7 +109,8 @@ func TestRecipes(t *testing.T) {
 		if code != exitFailed || !strings.Contains(out, "::error file=scenarios/payments.yaml,line=16,") {
 			t.Errorf("%s: exit code %d:\n%s", commands[1], code, out)
 		}
-		if xml, err := os.ReadFile(filepath.Join(project, "check.xml")); err != nil || !strings.Contains(string(xml), "<failure") {
+		xml, err := os.ReadFile(filepath.Join(project, "check.xml"))
+		if err != nil || !strings.Contains(string(xml), "<failure") {
 			t.Errorf("%v: %s", err, xml)
 		}
 	}

@@ -100,8 +100,8 @@ Exit codes: 0 fine, 1 a test or an expectation failed, 2 the input is invalid, 3
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies(), newExplain(), newKey(), newMeasure(), newGen(), newSize(), newCompare(), newTrace(), newCheck())
-	root.AddCommand(newVersion(), newSchema())
+	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies(), newExplain(), newKey(), newMeasure(), newGen(), newSize(), newCompare(), newTrace())
+	root.AddCommand(newCheck(), newVersion(), newSchema())
 	completions(root)
 	return root
 }
