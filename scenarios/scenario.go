@@ -1,7 +1,7 @@
 // Package scenarios reads the files that describe a run: the stream, the job, the strategies to compare and what is
 // required of them. It also holds the scenarios that the lab ships.
 //
-// A scenario is YAML with six sections, of which workload and strategies must be there:
+// A scenario is YAML with seven sections, of which workload and strategies must be there:
 //
 //	scenario: orders            # its name
 //	about: what it shows
@@ -10,6 +10,7 @@
 //	job: ...                    # what the strategies run in; defaults are Flink's own
 //	strategies: [ptf: {ttl: 2h}, ...]
 //	require: {lost: <= 0, ...}  # one verdict each for every strategy
+//	expect: {ptf: {verdict: pass}, ...}  # what lab check holds the strategies to
 //
 // In a generated workload the partitions of the source, the key and the event time can be as uneven as real ones:
 //
@@ -48,6 +49,7 @@ type Scenario struct {
 	Job        Job
 	Strategies []Entry
 	Require    []Requirement
+	Expect     []Expectation
 }
 
 // Workload is a generated stream or a trace; one of the two is set.
@@ -253,6 +255,7 @@ func (l *loader) load(root *yml.Node) {
 		yml.May("job", l.job),
 		yml.Must("strategies", l.strategies),
 		yml.May("require", l.require),
+		yml.May("expect", l.expect),
 	)
 }
 
