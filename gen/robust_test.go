@@ -42,13 +42,12 @@ func TestTraceTooLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, file := range map[string]io.Reader{
-		"a line of CSV":   io.MultiReader(strings.NewReader("id,at\n"), &endless{'a', gigabyte}),
-		"a header":        &endless{'a', gigabyte},
-		"an open quote":   io.MultiReader(strings.NewReader("id,at\n\""), &endless{'\n', gigabyte}),
-		"a line of JSON":  io.MultiReader(strings.NewReader("{\"id\": \""), &endless{'a', gigabyte}),
-		"a bomb":          &bomb,
-		"a deep object":   io.MultiReader(strings.NewReader("{"), &endless{'[', gigabyte}),
-		"a line of zeros": io.MultiReader(strings.NewReader("id,at\n"), &endless{0, gigabyte}),
+		"a line of CSV":  io.MultiReader(strings.NewReader("id,at\n"), &endless{'a', gigabyte}),
+		"a header":       &endless{'a', gigabyte},
+		"an open quote":  io.MultiReader(strings.NewReader("id,at\n\""), &endless{'\n', gigabyte}),
+		"a line of JSON": io.MultiReader(strings.NewReader("{\"id\": \""), &endless{'a', gigabyte}),
+		"a bomb":         &bomb,
+		"a deep object":  io.MultiReader(strings.NewReader("{"), &endless{'[', gigabyte}),
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
