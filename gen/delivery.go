@@ -25,6 +25,19 @@ func (g *generator) Stream() Stream {
 	}
 }
 
+// MostUnderWay delivers a workload and tells how many rows of it were made and had not arrived, at most.
+func MostUnderWay(w Workload) (int, error) {
+	d, ok := w.Stream().(*delivery)
+	if !ok {
+		return 0, nil // a trace
+	}
+	for buffer := make([]stream.Row, 256); ; {
+		if n, err := d.Next(buffer); n == 0 || err != nil {
+			return len(d.wheel.rows), err
+		}
+	}
+}
+
 // Next implements Stream. It never fails.
 func (d *delivery) Next(dst []stream.Row) (int, error) {
 	n := 0

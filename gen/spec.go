@@ -38,6 +38,16 @@ type Spec struct {
 	Duplicates []Duplicate
 }
 
+// Scaled is the spec of a stream with so many times the events, spread over the same time.
+func (s Spec) Scaled(times float64) Spec {
+	s.Rate *= times
+	s.Outage = slices.Clone(s.Outage)
+	for i := range s.Outage {
+		s.Outage[i].Flush *= times
+	}
+	return s
+}
+
 // EventTime says where a row's own timestamp comes from.
 type EventTime struct {
 	Field string // name of the column

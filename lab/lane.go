@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"deduplab/results"
 	"deduplab/sim"
@@ -48,12 +49,18 @@ type lane struct {
 	atEnd    bool     // it runs only when all rows have come
 	cold     []sim.Cold
 	bytes    int64 // physical, at the end of the span
+	onDisk   int64 // live keys at that time
+	memory   int64 // of the tables, at the latest peak of the live keys
+	most     int64 // live keys at that peak
+	// mostEntries and mostPinned are peaks of what the tables hold.
+	mostEntries, mostPinned int64
 	// openState makes a cold store for what a micro-batch query keeps in memory; nil: the state is in memory.
 	openState func() (sim.Cold, error)
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
 	sums      bool       // the ledger sums a column
 	stages    *stages    // of a micro-batch query that is measured
+	after     *after     // what reads the result, nil for nothing
 	target    sim.Target // nil: in memory, or none
 	failed    string     // how the query ended before its input did
 	// takesNull says that rows without event time are taken, as Spark takes them; else the first one ends the job, and
@@ -105,11 +112,19 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 			if plan.Batch != nil && plan.Batch.Restarted != nil && leak.At >= from+job.Spark.Restart && job.Spark.Restart > 0 {
 				why = "restart" // with other columns, which the old state is of no use for
 			}
+			if at := job.Spark.Migrate.At; plan.Batch != nil && at > 0 && leak.At >= from+at &&
+				!slices.Contains([]string{"no_dedup", "regenerated_id", "same_batch"}, why) {
+				why = "restart" // a query that has not seen what came before
+			}
 			if why == "ttl" && !leak.Update && leaks.seenWithin(leak, plan.StateTTL) {
 				l.withinTTL++
 			}
 			return why
 		}
+	}
+	if measured && r.after != nil && plan.Output != strategies.KeyOnly {
+		l.after = r.after.reader(e.workload)
+		ledger.OnRow = l.after.row
 	}
 	l.ledger = sim.NewLedger(ledger)
 	if !measured {
@@ -214,6 +229,10 @@ func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
 			next = e.plan.Batch
 		}
 		spec.Restart = &sim.BatchRestart{At: from + spark.Restart, Stages: next.Spec(sim.BatchSpec{}, 0).Stages}
+	}
+	if m := spark.Migrate; m.At > 0 {
+		spec.Restart = &sim.BatchRestart{At: from + m.At, Stages: e.plan.Batch.Spec(sim.BatchSpec{}, 0).Stages, Anew: true,
+			Overlap: m.Overlap}
 	}
 	if l.target != nil {
 		spec.Target = l.target
@@ -325,6 +344,9 @@ func (l *lane) measureDisk(at stream.Time) {
 	if len(l.cold) == 0 {
 		return
 	}
+	for _, sub := range l.task.Subtasks() {
+		l.onDisk += int64(sub.State.LiveKeys)
+	}
 	l.task.Tables(func(_ int, t *sim.Table) {
 		t.Flush(at)
 		if l.openState != nil && l.err == nil { // a deadline holds its entry in memory, where no RocksDB would keep it
@@ -384,8 +406,23 @@ func (l *lane) sample(at stream.Time) {
 		l.peaks[i] = max(l.peaks[i], int64(sub.State.LiveKeys))
 	}
 	l.series = append(l.series, s)
+	l.measureTables(s.KeysLive)
 	if chain, ok := l.task.(*sim.Chain); ok {
 		l.stages.held(chain)
+	}
+}
+
+// measureTables notes what the tables take, while so many keys are alive.
+func (l *lane) measureTables(live int64) {
+	var entries, pinned, memory int64
+	l.task.Tables(func(_ int, t *sim.Table) {
+		entries += int64(t.Held())
+		pinned += int64(t.Pinned())
+		memory += t.Memory()
+	})
+	l.mostEntries, l.mostPinned = max(l.mostEntries, entries), max(l.mostPinned, pinned)
+	if live >= l.most {
+		l.most, l.memory = live, memory
 	}
 }
 
@@ -428,6 +465,16 @@ func (l *lane) state(keys []int64) results.State {
 	}
 	if n := len(l.series); n > 0 {
 		s.KeysLiveEnd, s.BytesEnd = l.series[n-1].KeysLive, l.series[n-1].Bytes
+	}
+	if s.KeysLivePeak > 0 {
+		s.LogicalBytesPerKey = float64(s.BytesPeak) / float64(s.KeysLivePeak)
+		s.BytesPerKey = float64(l.memory) / float64(l.most)
+	}
+	if len(l.cold) > 0 {
+		s.BytesPerKey = 0
+		if l.onDisk > 0 {
+			s.BytesPerKey = float64(l.bytes) / float64(l.onDisk)
+		}
 	}
 	s.Class = measuredClass(l.series)
 	return s

@@ -30,6 +30,9 @@ func (r *run) result() *results.Run {
 		Workload: r.base.survey.result(), Keys: r.base.survey.keyResults(),
 	}
 	out.Workload.Spec = s.WorkloadSpec()
+	if r.after != nil {
+		out.After = r.after.describe()
+	}
 	if slices.ContainsFunc(r.entries, func(e entry) bool { return e.plan.Batch != nil }) {
 		out.Job.Spark = sparkJob(s.Job.Spark)
 		out.Versions["spark"] = strategies.Spark
@@ -121,6 +124,9 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, e entry, w results.W
 	if l.batches != nil {
 		s.Stages = l.stages.result(l.firsts, s, r.scenario.Job.Spark.Shuffle)
 		s.Spark = l.batches.result(l.series)
+	}
+	if l.after != nil {
+		s.After = l.after.result(r.after)
 	}
 	if s.ResultRows > 0 {
 		s.Residual = float64(s.Leaked) / float64(s.ResultRows)

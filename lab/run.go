@@ -27,6 +27,8 @@ type Options struct {
 	OpenState func() (sim.Cold, error)
 	// OpenTarget opens the table of a strategy that writes to one. Nil: in memory.
 	OpenTarget func(TargetSpec) (sim.Target, error)
+	// Once delivers the stream once: no replays, so that requirements on determinism do not apply, and no stories.
+	Once bool
 	// SpillAt is the number of entries that a table keeps in memory before it moves them to its cold store (default
 	// 2,000,000).
 	SpillAt int
@@ -53,6 +55,9 @@ func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, e
 		return r.partial(err)
 	}
 	r.retire()
+	if o.Once {
+		return r.result(), nil
+	}
 	if err := r.replay(ctx, scenarios.Causes); err != nil {
 		return r.partial(err)
 	}
@@ -83,6 +88,11 @@ func newRun(s *scenarios.Scenario, o Options) (*run, error) {
 		return nil, err
 	}
 	r := &run{scenario: s, options: o, workload: workload}
+	if s.After != (scenarios.After{}) {
+		if r.after, err = newAfter(s.After, workload); err != nil {
+			return nil, err
+		}
+	}
 	return r, r.plan()
 }
 
@@ -107,6 +117,7 @@ type run struct {
 	entries  []entry
 	base     *pass
 	replays  map[string]*pass // by cause
+	after    *after           // the truth, nil where nothing reads the results
 	// differences tell the first difference of a strategy under a cause, by cause and index of the strategy.
 	differences map[string]map[int]string
 }

@@ -19,8 +19,8 @@ type stories struct {
 }
 
 // tell tells stories: of the rows of some events, and of all rows that share a key with one of them. Events are given by
-// index of the strategy, and so are the stories.
-func (r *run) tell(ctx context.Context, events map[int][]uint64) (map[int]stories, error) {
+// index of the strategy, and so are the stories. Those of more than the given number of rows are left out; 0: none is.
+func (r *run) tell(ctx context.Context, events map[int][]uint64, most int) (map[int]stories, error) {
 	var tellers []*teller
 	var handlers []handler
 	for _, i := range slices.Sorted(maps.Keys(events)) {
@@ -29,6 +29,7 @@ func (r *run) tell(ctx context.Context, events map[int][]uint64) (map[int]storie
 			return nil, err
 		}
 		defer t.lane.close()
+		t.most = most
 		tellers, handlers = append(tellers, t), append(handlers, t)
 	}
 	if len(tellers) == 0 {
@@ -52,7 +53,7 @@ func (r *run) tell(ctx context.Context, events map[int][]uint64) (map[int]storie
 		s := stories{of: map[uint64]int{}}
 		for _, told := range t.told {
 			if len(told.rows) == 0 {
-				continue // its rows are in the story of another event, which has the same key
+				continue // it is too long, or its rows are in the story of another event, which has the same key
 			}
 			s.list = append(s.list, t.story(told))
 			for _, tag := range told.rows {
@@ -79,7 +80,9 @@ func (r *run) findKeys(ctx context.Context, tellers []*teller) error {
 			for _, t := range tellers {
 				if told := t.byEvent[buffer[i].Tag.Event()]; told != nil {
 					row := t.prepared(&buffer[i])
-					if t.byKey[row.Key] == nil {
+					if told.own++; t.most > 0 && told.own > t.most {
+						t.leaveOut(told)
+					} else if t.byKey[row.Key] == nil {
 						t.byKey[row.Key] = told
 						t.keys = append(t.keys, row.Key)
 					}
@@ -88,6 +91,19 @@ func (r *run) findKeys(ctx context.Context, tellers []*teller) error {
 		}
 	}
 }
+
+// leaveOut stops a story that has become too long.
+func (t *teller) leaveOut(told *tale) {
+	t.keys = slices.DeleteFunc(t.keys, func(key stream.Key) bool { return t.byKey[key] == told })
+	maps.DeleteFunc(t.byKey, func(_ stream.Key, of *tale) bool { return of == told })
+	maps.DeleteFunc(t.byEvent, func(_ uint64, of *tale) bool { return of == told })
+	maps.DeleteFunc(t.byRow, func(_ stream.Tag, of *tale) bool { return of == told })
+	t.told = slices.DeleteFunc(t.told, func(of *tale) bool { return of == told })
+}
+
+// mostStoryRows is how many rows the story of an example has at most: that of an id which a bot sends all day is nothing
+// to read.
+const mostStoryRows = 200
 
 // tellExamples tells the stories of the example rows of all strategies.
 func (r *run) tellExamples(ctx context.Context, out *results.Run) error {
@@ -99,7 +115,7 @@ func (r *run) tellExamples(ctx context.Context, out *results.Run) error {
 			}
 		}
 	}
-	told, err := r.tell(ctx, events)
+	told, err := r.tell(ctx, events, mostStoryRows)
 	if err != nil {
 		return err
 	}
@@ -122,6 +138,7 @@ type teller struct {
 	task     task
 	prepare  func(*stream.Row)
 	all      bool // other keys matter too
+	most     int  // rows of a story; 0: any number
 	told     []*tale
 	byEvent  map[uint64]*tale
 	byKey    map[stream.Key]*tale
@@ -136,6 +153,7 @@ type teller struct {
 
 // tale is a story that is being written.
 type tale struct {
+	own   int // rows of its event
 	rows  []stream.Tag
 	keys  []stream.Key  // of each row
 	marks []stream.Time // the watermark at the arrival of each row
@@ -225,6 +243,10 @@ func (t *teller) push(rows []stream.Row) {
 	for i := range rows {
 		row := t.prepared(&rows[i])
 		told := t.byKey[row.Key]
+		if told != nil && t.most > 0 && len(told.rows) == t.most {
+			t.leaveOut(told)
+			told = nil
+		}
 		if told == nil {
 			if t.all {
 				t.task.Row(&rows[i])

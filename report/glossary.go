@@ -90,6 +90,14 @@ var glossary = []entry{
 	{"standstill", "The longest time in which no batch moved the watermark, so that nothing left the state.",
 		[]string{"spark.standstill"}},
 
+	{"after", "What a query behind the strategy makes of its result: a count and a sum by windows of event time, and a join " +
+		"with the stream's events. The truth is what it makes of every event once, with the row that arrived first.",
+		[]string{"after"}},
+	{"equal rows", "Rows of the windows that equal another one: all that a deduplication behind them could remove.",
+		[]string{"after.window.equal"}},
+	{"worst window", "The largest error of any window; 100 % where a window should not be there at all.",
+		[]string{"after.window.worst"}},
+
 	{"wait", "From the first arrival of any row of an event to its first emission.", []string{"latency_ms.wait"}},
 	{"settle", "From the first arrival of an event to the last change of its row.", []string{"latency_ms.settle"}},
 	{"commit", "From the emission of a change to the moment a downstream reader can see it.",
@@ -114,6 +122,9 @@ var glossary = []entry{
 		[]string{"state.bytes_peak", "state.bytes_end"}},
 	{"physical bytes", "What the state backend holds on disk after flush and compaction; shown, never judged.",
 		[]string{"state.physical_bytes"}},
+	{"bytes a key", "What a live key takes: on disk at the end, or in the lab's memory at the peak; and by the logical " +
+		"size of its state.",
+		[]string{"state.bytes_per_key", "state.logical_bytes_per_key"}},
 	{"state class", "How state grows: stateless, constant, time-bounded, per key or per record.",
 		[]string{"state.class"}},
 	{"TTL", "Time to live: how long an entry of the state counts before it has expired.", nil},

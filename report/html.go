@@ -120,7 +120,7 @@ type page struct {
 
 	KeyExamples []keyExamples
 
-	Latency, State, Late, Changelog, Leaks, Tiers, Arrival, TradeOff figure
+	Latency, State, Late, Changelog, Leaks, Tiers, After, Arrival, TradeOff figure
 
 	ResultsJSON template.JS
 }
@@ -151,8 +151,8 @@ func newPage(run *results.Run) (*page, error) {
 		Run: run, Order: order, Ran: all, Columns: columnsFor(run), Engines: engines(order),
 		Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
 		Latency: latencyFigure(all), State: stateFigure(all), Late: lateFigure(all), Changelog: changelogFigure(all),
-		Leaks: causesFigure(all), Tiers: tiersFigure(all), Arrival: arrivalFigure(run.Workload),
-		TradeOff: tradeOffFigure(all), KeyExamples: newKeyExamples(run.Keys),
+		Leaks: causesFigure(all), Tiers: tiersFigure(all), After: afterFigure(run, all),
+		Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all), KeyExamples: newKeyExamples(run.Keys),
 	}
 	p.Question = fmt.Sprintf("Which way of removing the duplicates of %s meets every requirement?", run.Scenario)
 	p.Answer, p.Met = answer(run, order)
@@ -166,7 +166,7 @@ func newPage(run *results.Run) (*page, error) {
 	}
 	var err error
 	if p.shell, err = newShell(run.Scenario+": deduplab report", glossary, p.Latency, p.State, p.Late, p.Changelog,
-		p.Leaks, p.Tiers, p.Arrival, p.TradeOff); err != nil {
+		p.Leaks, p.Tiers, p.After, p.Arrival, p.TradeOff); err != nil {
 		return nil, err
 	}
 	p.ResultsJSON, err = scriptJSON(run)
@@ -287,7 +287,7 @@ func sparkFacts(s *results.SparkJob) []fact {
 	if s.Inputs > 1 {
 		policy = "watermark policy " + s.WatermarkPolicy
 	}
-	return []fact{
+	facts := []fact{
 		{"Spark", s.Version, "", ""},
 		{"micro-batch", trigger, most, "micro-batch"},
 		{"no-data batches", noData, "", ""},
@@ -295,6 +295,10 @@ func sparkFacts(s *results.SparkJob) []fact {
 		{"a batch takes", cost, "", ""},
 		{"failures", count(int64(len(s.FailuresMS))), "", ""},
 	}
+	if s.MigrateMS > 0 {
+		facts = append(facts, fact{"migration", "after " + millis(s.MigrateMS), "overlap " + millis(s.OverlapMS), ""})
+	}
+	return facts
 }
 
 // columnsOf lists the columns of example rows but for the event time, which has a column of its own.

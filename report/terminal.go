@@ -62,6 +62,7 @@ func Terminal(w io.Writer, run *results.Run) error {
 	}
 	b.WriteString(microBatches(order))
 	b.WriteString(tiers(order))
+	b.WriteString(behind(run, order))
 	b.WriteString(refusals(refused))
 	b.WriteString(skipped(run.Workload))
 	b.WriteString(keyTable(run))

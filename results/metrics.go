@@ -94,7 +94,8 @@ func UnitOf(metric string) Unit {
 		return Millis
 	case strings.Contains(metric, "bytes"):
 		return Bytes
-	case metric == "residual" || metric == "amount.error" || strings.HasSuffix(metric, "_rate"):
+	case metric == "residual" || metric == "amount.error" || strings.HasSuffix(metric, "_rate"),
+		strings.HasPrefix(metric, "after.") && (strings.HasSuffix(metric, ".error") || strings.HasSuffix(metric, ".worst")):
 		return Share
 	case strings.HasPrefix(metric, "amount."):
 		return Sum

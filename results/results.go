@@ -24,8 +24,10 @@ type Run struct {
 	Seeds    []uint64          `json:"seeds,omitempty"`
 	Versions map[string]string `json:"versions"`
 	Job      Job               `json:"job"`
-	Require  []Requirement     `json:"require"`
-	Workload Workload          `json:"workload"`
+	// After is what reads the result of every strategy, nil where nothing does.
+	After    *AfterSpec    `json:"after_spec,omitempty"`
+	Require  []Requirement `json:"require"`
+	Workload Workload      `json:"workload"`
 	// Keys is what each key makes of the stream, the workload's own first; empty where the scenario names no others.
 	Keys       []Key      `json:"keys,omitempty"`
 	Strategies []Strategy `json:"strategies"`
@@ -71,6 +73,9 @@ type SparkJob struct {
 	CostRowsPerSecond int64   `json:"cost_rows_per_second"` // 0: rows cost nothing
 	FailuresMS        []int64 `json:"failures_ms,omitempty"`
 	RestartMS         int64   `json:"restart_ms,omitempty"`
+	// MigrateMS is when a new query with a new checkpoint took the place of each, OverlapMS what it read again.
+	MigrateMS int64 `json:"migrate_ms,omitempty"`
+	OverlapMS int64 `json:"overlap_ms,omitempty"`
 }
 
 // Requirement is one line of the scenario's require section, as it was resolved.
@@ -217,6 +222,8 @@ type Strategy struct {
 	// Spark is what the micro-batches of a query of Spark did; nil for other engines.
 	Spark    *Spark    `json:"spark,omitempty"`
 	Subtasks []Subtask `json:"subtasks"`
+	// After is what comes out behind the strategy; nil where the scenario has nothing there, or the result holds keys alone.
+	After *After `json:"after,omitempty"`
 	// Stages are those of a micro-batch query, and of tiers.
 	Stages      []Stage       `json:"stages"`
 	Determinism []Determinism `json:"determinism"`
@@ -314,9 +321,13 @@ type State struct {
 	BytesPeak    int64 `json:"bytes_peak"` // logical bytes, as the lab counts them
 	BytesEnd     int64 `json:"bytes_end"`
 	// PhysicalBytes is what the state backend holds on disk after flush and compaction; 0 for memory. Never gated.
-	PhysicalBytes int64         `json:"physical_bytes"`
-	Class         string        `json:"class"` // measured
-	Series        []StateSample `json:"series"`
+	PhysicalBytes int64 `json:"physical_bytes"`
+	// BytesPerKey is what a live key takes: on disk at the end, or in the lab's memory at the peak, where places of keys
+	// that are gone wait for new ones. LogicalBytesPerKey is the same of BytesPeak. 0: there are no keys.
+	BytesPerKey        float64       `json:"bytes_per_key"`
+	LogicalBytesPerKey float64       `json:"logical_bytes_per_key"`
+	Class              string        `json:"class"` // measured
+	Series             []StateSample `json:"series"`
 }
 
 // StateSample is the state at one moment, in ms from the start. Rows and Keys are what had come in by then.

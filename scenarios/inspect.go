@@ -37,6 +37,7 @@ func (s *Scenario) Inspect(w io.Writer) error {
 	for _, e := range s.Strategies {
 		p.entry(e)
 	}
+	p.after(s.After, s.Workload.Schema)
 	if len(s.Require) > 0 {
 		p.section("require")
 	}
@@ -265,6 +266,9 @@ func (p *printer) spark(s, d Spark) {
 		p.field(2, "failures", names(failures))
 	}
 	p.orDefault(2, "restart", s.Restart == 0, dur(s.Restart))
+	if s.Migrate.At > 0 {
+		p.field(2, "migrate", fmt.Sprintf("{at: %s, overlap: %s}", dur(s.Migrate.At), dur(s.Migrate.Overlap)))
+	}
 }
 
 func formatTrigger(t sim.Trigger) string {

@@ -260,6 +260,16 @@ var broken = []struct {
 	{name: "columns after a restart that does not come", edits: []string{
 		"- pass-through", "- drop-duplicates: {restart_columns: price}",
 	}},
+	{name: "a migration beside a restart", edits: []string{
+		"sink: retract\n", "sink: retract\n  spark: {restart: 1h, migrate: {at: 2h}}\n",
+	}},
+	{name: "an overlap before the start", edits: []string{
+		"sink: retract\n", "sink: retract\n  spark: {migrate: {at: 1h, overlap: 2h}}\n",
+	}},
+	{name: "columns of what reads the result", edits: []string{
+		"\nrequire:", "\nafter: {window: {size: 1h, sum: order_id}, join: {on: prise, within: 0s}}\n\nrequire:",
+	}},
+	{name: "nothing reads the result", edits: []string{"\nrequire:", "\nafter: {}\n\nrequire:"}},
 	{name: "spark without an end of a batch", edits: []string{
 		"sink: retract\n", "sink: retract\n  spark: {trigger: 0s}\n",
 	}},
@@ -570,7 +580,7 @@ func TestShipped(t *testing.T) {
 			perEvent += d.Rate * d.Copies.Mean()
 		}
 		plateau := slices.ContainsFunc(s.Require, func(r scenarios.Requirement) bool { return r.Name == scenarios.StateClass })
-		if plateau && (spec.Duration < 8*hour || spec.Rate*float64(spec.Duration)/1000*perEvent < 150_000) {
+		if plateau && (spec.Duration < 150*60*1000 || spec.Rate*float64(spec.Duration)/1000*perEvent < 150_000) {
 			t.Errorf("%s is too short to show a plateau of state", file)
 		}
 		w, err := gen.New(*s.Workload.Spec, s.Seed)

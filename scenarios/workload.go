@@ -17,11 +17,15 @@ const defaultStart stream.Time = 1767225600000 // 2026-01-01T00:00Z
 
 func (l *loader) workload(n *yml.Node) {
 	if n.Get("trace") != nil {
+		if l.scale != 0 {
+			l.Add(n.At, "a trace has the rows that it has: it cannot be scaled")
+		}
 		l.trace(n)
 		return
 	}
 	spec := &gen.Spec{Start: defaultStart, Partitions: 1}
 	l.scenario.Workload.Spec = spec
+	scale := 1.0
 	needs := yml.Must
 	if n.Get("events") != nil {
 		needs = yml.May
@@ -30,6 +34,7 @@ func (l *loader) workload(n *yml.Node) {
 		yml.May("start", yml.Value(l.Reader, &spec.Start, moment)),
 		yml.Must("duration", yml.Value(l.Reader, &spec.Duration, positive)),
 		yml.Must("rate", yml.Value(l.Reader, &spec.Rate, rate)),
+		yml.May("scale", yml.Value(l.Reader, &scale, factor)),
 		yml.May("load", l.rateOverTime(&spec.Load)),
 		yml.May("events", l.events(spec)),
 		needs("fields", l.columns(&spec.Fields)),
@@ -46,11 +51,19 @@ func (l *loader) workload(n *yml.Node) {
 		yml.May("keys", later),
 		yml.May("amount", later),
 	)
+	if l.scale != 0 {
+		scale = l.scale
+	}
+	*spec = spec.Scaled(scale)
 	if spec.PartitionBy == "" && len(spec.Key) > 0 {
 		spec.PartitionBy = spec.Key[0]
 	}
 	if events := spec.Rate * float64(spec.Duration) / 1000; events >= stream.MaxEvents && n.Get("load") == nil {
-		l.Add(n.Get("rate").At, "%s for %s makes %.1f billion events; there can be %.1f billion", n.Get("rate").Text,
+		text := n.Get("rate").Text
+		if scale != 1 {
+			text = formatRate(spec.Rate)
+		}
+		l.Add(n.Get("rate").At, "%s for %s makes %.1f billion events; there can be %.1f billion", text,
 			n.Get("duration").Text, events/1e9, float64(stream.MaxEvents)/1e9)
 	}
 	if len(spec.Fields) > 0 { // else what names a field would be blamed

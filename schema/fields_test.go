@@ -54,6 +54,10 @@ var objects = map[string][]struct{ src, path string }{
 		{"job: {mini_batch: {@: 1}}", "job mini_batch"},
 		{"job: {spark: {@: 1}}", "job spark"},
 		{"job: {spark: {cost: {@: 1}}}", "job spark cost"},
+		{"job: {spark: {migrate: {@: 1}}}", "job spark migrate"},
+		{"after: {@: 1}", "after"},
+		{"after: {window: {@: 1}}", "after window"},
+		{"after: {join: {@: 1}}", "after join"},
 	},
 	"semantics": {
 		{"@: 1", ""},

@@ -15,6 +15,7 @@ func scenario() *Schema {
 		must("workload", about("the stream: generated, or a trace", either(generated(), trace()))),
 		may("job", job()),
 		must("strategies", list(strategy("id", "key"))),
+		may("after", about("what reads the result", after())),
 		may("require", about("one verdict each for every strategy", require())),
 		may("expect", about("what lab check holds the strategies to, by their ids", mapOf(expect()))),
 	)
@@ -28,6 +29,7 @@ func generated() *Schema {
 		may("start", about("default 2026-01-01T00:00Z", text())),
 		must("duration", duration()),
 		must("rate", about("of originals; copies come on top", rate())),
+		may("scale", about("so many times the events in the same time", number())),
 		may("load", about("how the rate changes over time", load())),
 		may("events", choice("order", "payment", "clickstream", "sensor")),
 		may("fields", mapOf(column())),
@@ -138,10 +140,18 @@ func job() *Schema {
 			may("cost", object(may("batch", duration()), may("rows_per_second", whole()))),
 			may("shuffle", choice(scenarios.WholeRow, scenarios.KeyFirst)),
 			may("failures", oneOrMore(duration)), may("restart", duration()),
+			may("migrate", object(must("at", duration()), may("overlap", duration()))),
 		)),
 		may("catch_up_rate", rate()),
 		may("retention", duration()),
 		may("skew", whole()),
+	)
+}
+
+func after() *Schema {
+	return object(
+		may("window", object(must("size", duration()), may("sum", text()))),
+		may("join", object(must("on", text()), must("within", duration()))),
 	)
 }
 

@@ -27,6 +27,9 @@ type LedgerSpec struct {
 	Amount func(tag stream.Tag, parts []stream.Tag) int64
 	// Cause finds the cause of a leak: a row that came through beside another one of its event. Nil: Unexplained.
 	Cause func(LeakedRow) string
+	// OnRow is told of each row that comes into the result, n = 1, or leaves it, n = -1: a row of the stream, or one
+	// composed of the columns of others where parts is not nil. Nil: nobody asks.
+	OnRow func(tag stream.Tag, parts []stream.Tag, n int64)
 	// Right reports whether a row is the version of its event that the strategy promises to end with. Nil: any is.
 	Right func(stream.Tag) bool
 }
@@ -56,6 +59,7 @@ type Ledger struct {
 
 	rows         int64
 	dispositions [dispositions]int64
+	mostHeld     int64 // rows that waited at once
 	changes      [4]int64
 	synthesized  int64
 	present      map[uint64]int64 // events with many rows in the result: how many
@@ -130,6 +134,9 @@ func NewLedger(spec LedgerSpec) *Ledger {
 // Rows counts rows that were handed to the strategy.
 func (l *Ledger) Rows(n int) { l.rows += int64(n) }
 
+// MostHeld is how many rows waited at once.
+func (l *Ledger) MostHeld() int64 { return l.mostHeld }
+
 // Book enters one change.
 func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
 	switch c.Op {
@@ -139,6 +146,7 @@ func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
 		return
 	case OpHold:
 		l.dispositions[Held]++
+		l.mostHeld = max(l.mostHeld, l.dispositions[Held])
 		l.at(c.Tag.Event())
 		return
 	case OpDropHeld:
@@ -147,6 +155,9 @@ func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
 		l.keepOut(c)
 		return
 	case OpEmit:
+		l.dispositions[Emitted]++
+	case OpRevive:
+		l.dispositions[c.To]--
 		l.dispositions[Emitted]++
 	case OpRelease:
 		l.dispositions[Held]--
@@ -229,7 +240,7 @@ func (l *Ledger) apply(c *Change, key stream.Key, content uint64, parts []stream
 	case c.adds():
 		l.add(c, key, content, parts)
 	case l.spec.Sink == stream.RetractSink && !l.spec.ToChangelog, c.Op == OpRemove:
-		l.remove(c.Tag, key, content, c.Op == OpRemove)
+		l.remove(c.Tag, key, content, parts, c.Op == OpRemove)
 	}
 }
 
@@ -352,6 +363,9 @@ func (l *Ledger) EndSpan() { l.draining = true }
 // add puts a row into the result.
 func (l *Ledger) add(c *Change, key stream.Key, content uint64, parts []stream.Tag) {
 	l.digest.row(content, key, 1)
+	if l.spec.OnRow != nil {
+		l.spec.OnRow(c.Tag, parts, 1)
+	}
 	event := c.Tag.Event()
 	f := l.at(event)
 	if l.spec.Amount != nil {
@@ -420,7 +434,7 @@ func (l *Ledger) leak(c *Change) {
 }
 
 // remove takes a row out of the result. Copy says that it was removed as a copy of another row.
-func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, copy bool) {
+func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []stream.Tag, copy bool) {
 	event := tag.Event()
 	f := l.at(event)
 	n := *f & inResult
@@ -429,8 +443,11 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, copy boo
 		return
 	}
 	l.digest.row(content, key, ^uint64(0))
+	if l.spec.OnRow != nil {
+		l.spec.OnRow(tag, parts, -1)
+	}
 	if l.spec.Amount != nil {
-		l.sum(-l.spec.Amount(tag, nil), n == 1)
+		l.sum(-l.spec.Amount(tag, parts), n == 1)
 	}
 	if l.spec.Right != nil && *f&rightRow != 0 && l.spec.Right(tag) {
 		*f &^= rightRow
@@ -492,7 +509,7 @@ func (l *Ledger) upsert(c *Change, key stream.Key) {
 	}
 	if old := l.table.Get(key, c.At); old != nil {
 		tag := old.Tag
-		l.remove(tag, key, l.content(tag, key, nil), false)
+		l.remove(tag, key, l.content(tag, key, nil), nil, false)
 		l.table.Delete(key)
 	}
 	if c.Kind != stream.Delete {

@@ -428,7 +428,7 @@ func parseColumns(text string, schema stream.Schema) (string, string) {
 	for part := range strings.SplitSeq(text, ",") {
 		name := strings.TrimSpace(part)
 		switch {
-		case schema.Index(name) < 0 && slices.Contains([]string{KeyColumns, AllColumns, SameColumns}, name) && name == text:
+		case schema.Index(name) < 0 && slices.Contains([]string{KeyColumns, AllColumns, SameColumns, None}, name) && name == text:
 			return name, ""
 		case schema.Index(name) < 0:
 			return text, unknownColumn(name, schema)
