@@ -587,10 +587,7 @@ func (l *Ledger) fates() (results.Fates, map[string]int64) {
 		if e&inResult != 0 {
 			continue
 		}
-		why := loss(e & lossBits >> lossShift)
-		if e&everOut != 0 { // it went out, and another event's row took its place
-			why = lostReplaced
-		}
+		why := e.why()
 		if l.spec.Amount != nil && why != noLoss {
 			l.sums.Gone += l.spec.Amount(stream.NewTag(uint64(event), 0, 0), nil)
 		}
@@ -608,6 +605,38 @@ func (l *Ledger) fates() (results.Fates, map[string]int64) {
 		}
 	}
 	return f, losses
+}
+
+// why is what kept an event out of the result, if it is not in it.
+func (f fate) why() loss {
+	if f&everOut != 0 { // it went out, and another event's row took its place
+		return lostReplaced
+	}
+	return loss(f & lossBits >> lossShift)
+}
+
+var eventFates = map[loss]string{
+	noLoss: "pending", lostReplaced: "swallowed", lostAsDuplicate: "swallowed", lostFiltered: "late first",
+	lostLate: "late first", lostLateAfterIdle: "late first", lostDiverted: "diverted",
+}
+
+// FateOf tells what became of an event, and how many rows of it are in the result: kept where it is one and the promised
+// version, else leaked, wrong version, late first, swallowed, diverted or pending.
+func (l *Ledger) FateOf(event uint64) (fate string, rows int64) {
+	f := *l.at(event)
+	rows = int64(f & inResult)
+	if f&inResult == manyRows {
+		rows = l.present[event]
+	}
+	switch {
+	case rows == 0:
+		return eventFates[f.why()], 0
+	case rows > 1:
+		return "leaked", rows
+	case l.spec.Right != nil && f&rightRow == 0:
+		return "wrong version", 1
+	}
+	return "kept", 1
 }
 
 func nonZero(m map[string]int64) map[string]int64 {
