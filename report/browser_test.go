@@ -18,10 +18,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"deduplab/lab"
 	"deduplab/report/browser"
 	"deduplab/results"
-	"deduplab/scenarios"
 )
 
 // TestBrowser opens pages in a real browser, from a file and without a network.
@@ -190,26 +188,13 @@ func (b *tab) narrow() {
 	}
 }
 
-// pages are runs that have every section of the page between them.
-func pages(t *testing.T) []*results.Run {
-	scenario, err := scenarios.Read(filepath.Join("testdata", "tiers.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tiers, err := lab.Run(t.Context(), scenario, lab.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []*results.Run{sample(t), tiers}
-}
-
 // unfold opens all that is folded away.
 func (b *tab) unfold() {
 	eval[any](b, `document.querySelectorAll("details").forEach(d => { d.open = true; })`)
 }
 
 func testDraws(t *testing.T, b *tab) {
-	for _, run := range pages(t) {
+	for _, run := range []*results.Run{sample(t), tiered(t)} {
 		b.open(run, phone, "")
 		for _, view := range []browser.View{phone, desktop} {
 			b.look(view)
@@ -523,7 +508,7 @@ const contrast = `(() => {
 })()`
 
 func testContrast(t *testing.T, b *tab) {
-	for _, run := range pages(t) {
+	for _, run := range []*results.Run{sample(t), tiered(t)} {
 		b.open(run, desktop, "")
 		b.unfold()
 		for _, dark := range []bool{false, true} {
