@@ -15,9 +15,17 @@ func anyFailures(t *rapid.T) []scenarios.Failure {
 	}
 	at := rapid.SampledFrom([]stream.Time{1, 999, 1000, 30_000, 61_000, 120_000})
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) scenarios.Failure {
-		return scenarios.Failure{Failure: sim.Failure{
-			Kind: sim.FailureKind(rapid.IntRange(0, len(sim.FailureKinds())-1).Draw(t, "kind")), At: at.Draw(t, "at"),
-			Down: anySpan(t, "down"), For: max(anySpan(t, "for"), 1), By: max(anySpan(t, "by"), 1),
-		}, Random: rapid.SampledFrom([]int{0, 0, 0, 2}).Draw(t, "random")}
+		f := scenarios.Failure{Random: rapid.SampledFrom([]int{0, 0, 0, 2}).Draw(t, "random")}
+		f.Kind, f.At = sim.FailureKind(rapid.IntRange(0, len(sim.FailureKinds())-1).Draw(t, "kind")), at.Draw(t, "at")
+		switch f.Kind {
+		case sim.SlowCheckpoint:
+			f.For = max(anySpan(t, "for"), 1)
+		case sim.RewindFailure:
+			f.By = max(anySpan(t, "by"), 1)
+			fallthrough
+		case sim.CrashFailure, sim.SinkFailure:
+			f.Down = anySpan(t, "down")
+		}
+		return f
 	}), 1, 4).Draw(t, "failures")
 }

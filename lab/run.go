@@ -58,7 +58,7 @@ func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, e
 	if o.Once {
 		return r.result(), nil
 	}
-	if err := r.replay(ctx); err != nil {
+	if err := r.replay(ctx, scenarios.Causes); err != nil {
 		return r.partial(err)
 	}
 	if err := r.findDifferences(ctx); err != nil {
@@ -210,10 +210,10 @@ func (r *run) catchUpRate() int64 {
 	return max(int64(math.Round(rate)), 1)
 }
 
-func (r *run) replay(ctx context.Context) error {
+func (r *run) replay(ctx context.Context, causes []string) error {
 	r.replays = map[string]*pass{}
 	perturbations := r.causes()
-	for _, cause := range scenarios.Causes {
+	for _, cause := range causes {
 		p, ok := perturbations[cause]
 		if !ok {
 			continue

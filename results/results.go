@@ -395,7 +395,8 @@ type SparkOperator struct {
 	DroppedDuplicates  int64     `json:"numDroppedDuplicateRows"`
 }
 
-// Subtask shows skew between the parallel instances of the operator.
+// Subtask shows skew between the parallel instances of the operator. What is read again counts again where no crash undid
+// it: see Failure.
 type Subtask struct {
 	Rows         int64 `json:"rows"`
 	KeysLivePeak int64 `json:"keys_live_peak"`

@@ -84,9 +84,13 @@ func PlanFailures(failures []Failure, from, interval stream.Time) *Failures {
 	kept, under := stream.MinTime, slowCheckpoint{stream.MinTime, stream.MinTime}
 	next := nextMultiple(from, interval)
 	crash := func(f *Failure, at stream.Time, flushed bool) {
+		by := stream.Time(0)
+		if f.Kind == RewindFailure {
+			by = f.By
+		}
 		if n := len(p.outages); n > 0 && at <= p.outages[n-1].restart {
 			last := &p.outages[n-1]
-			last.restart, last.by = max(last.restart, at+f.Down), max(last.by, f.By)
+			last.restart, last.by = max(last.restart, at+f.Down), max(last.by, by)
 			next = nextMultiple(last.restart, interval)
 			return
 		}
@@ -95,7 +99,7 @@ func PlanFailures(failures []Failure, from, interval stream.Time) *Failures {
 		} else if under.at != stream.MinTime {
 			p.slow[len(p.slow)-1].done = at // it is given up
 		}
-		p.outages = append(p.outages, outage{kept, at, at + f.Down, f.By, flushed})
+		p.outages = append(p.outages, outage{kept, at, at + f.Down, by, flushed})
 		under = slowCheckpoint{stream.MinTime, stream.MinTime}
 		next = nextMultiple(at+f.Down, interval)
 	}
