@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"fmt"
+
 	"deduplab/results"
 	"deduplab/sim"
 	"deduplab/stream"
@@ -74,17 +76,6 @@ func (l *lane) uncounted(rows []stream.Row) (n int, firsts int64) {
 	return n, firsts
 }
 
-// causeAfterCrash is the cause of a leak of a job that has crashed, given what it would be otherwise.
-func (l *lane) causeAfterCrash(why string, leak sim.LeakedRow, leaks *leaks) string {
-	if why == sim.Unexplained {
-		return "restart"
-	}
-	if why == "ttl" && !leak.Update && leaks.outlived(leak) {
-		l.ttlByOutage++
-	}
-	return why
-}
-
 // outlived reports whether a row came within the TTL of an earlier one of its event, and was handled after it.
 func (l *leaks) outlived(leak sim.LeakedRow) bool {
 	f, arrival := l.family(leak.Tag.Event()), l.w.Arrival(leak.Tag)
@@ -137,4 +128,30 @@ func (r *run) failed(l *lane) *results.Failures {
 	l.ledger.RecoveryResult(f)
 	f.UndoneChanges += l.dropped
 	return f
+}
+
+// failureFindings are what the failures of the job did to a strategy.
+func failureFindings(s *results.Strategy, out *results.Run) []string {
+	f := s.Failures
+	if f == nil || f.Outages == 0 {
+		return nil
+	}
+	var notes []string
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	count := results.FormatCount
+	if w := f.Wait; w.N > 0 {
+		note("%s events came in while the job was down or had yet to do its work again: half of them waited %s or longer, one "+
+			"waited %s", count(w.N), results.FormatSpan(w.P50), results.FormatSpan(w.Max))
+	}
+	if n := f.UndoneChanges; n > 0 && out.Job.Delivery == "exactly-once" {
+		note("crashes undid %s changes, of which no reader has seen any: exactly-once", count(n))
+	} else if n > 0 {
+		note("%s changes had gone out when a crash undid them: at-least-once, so %s rows were written again", count(n),
+			count(f.WrittenAgain))
+	}
+	if n := f.LeakedByTTL; n > 0 {
+		note("%s copies had come within the TTL and came through all the same: processing time goes on while the job is down, "+
+			"and the TTL ran out before they were handled", count(n))
+	}
+	return notes
 }

@@ -524,7 +524,7 @@ func anyScenario(t *rapid.T) *scenarios.Scenario {
 			Delay: anySpan(t, "watermark delay"), Interval: 200, IdleAfter: anySpan(t, "idle after"),
 			Per: rapid.SampledFrom([]string{"partition", "reader"}).Draw(t, "watermark per"),
 		},
-		Checkpoint: scenarios.Checkpoint{Delivery: "exactly-once",
+		Checkpoint: scenarios.Checkpoint{Delivery: rapid.SampledFrom([]string{"exactly-once", "at-least-once"}).Draw(t, "delivery"),
 			Interval: rapid.SampledFrom([]stream.Time{0, 1000, 60_000, 3_600_000}).Draw(t, "checkpoint")},
 		Sink:  rapid.SampledFrom([]strategies.Sink{strategies.Retract, strategies.Append, strategies.Upsert}).Draw(t, "sink"),
 		State: rapid.SampledFrom([]string{"memory", "memory", "pebble"}).Draw(t, "state"),

@@ -123,10 +123,14 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 				!slices.Contains([]string{"no_dedup", "regenerated_id", "same_batch"}, why) {
 				why = "restart" // a query that has not seen what came before
 			}
-			if l.recovering != nil && leak.At > ledger.Failures.FirstCrash() {
-				why = l.causeAfterCrash(why, leak, leaks)
-			}
-			if why == "ttl" && !leak.Update && leaks.seenWithin(leak, plan.StateTTL) {
+			crashed := l.recovering != nil && leak.At > ledger.Failures.FirstCrash()
+			switch {
+			case crashed && why == sim.Unexplained:
+				why = "restart"
+			case why != "ttl" || leak.Update:
+			case crashed && leaks.outlived(leak):
+				l.ttlByOutage++
+			case leaks.seenWithin(leak, plan.StateTTL):
 				l.withinTTL++
 			}
 			return why

@@ -107,7 +107,7 @@ func (r *run) strategy(i int, e entry, out *results.Run) results.Strategy {
 		r.measured(&s, i, l, e, out.Workload)
 	}
 	s.Verdicts = judge(r.scenario.Require, &s)
-	s.Findings = findings(&s, plan, out.Job)
+	s.Findings = append(findings(&s, plan, out.Job), failureFindings(&s, out)...)
 	return s
 }
 
