@@ -152,7 +152,8 @@ const (
 var Versions = []string{"first", "last"}
 
 // Causes lists what must not change a result: the perturbations under which a run is replayed.
-var Causes = []string{"interleaving", "catch-up"}
+var Causes = []string{"interleaving", "catch-up", "watermarks", "idleness", "state-ttl", "retention", "batches",
+	"parallelism"}
 
 // Version is the version of an event that the result must end with, first or last by event time; empty if any will do.
 func (s *Scenario) Version() string {
