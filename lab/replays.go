@@ -64,7 +64,7 @@ var causes = []cause{
 		p.times, p.by = f.times, f.by
 	}},
 	{"retention", keepsAll, func(_ *run, p *replay, i, n int) { // each time it begins later
-		p.feed.Retention = max(p.job.Retention*stream.Time(n-i)/stream.Time(n), 1)
+		p.feed.Retention = p.job.Retention * stream.Time(n-i) / stream.Time(n)
 	}},
 	{"batches", oneAtATime, func(r *run, p *replay, i, _ int) {
 		f, j := turn(factors, i), &p.job
@@ -73,7 +73,9 @@ var causes = []cause{
 				*span = stream.Time(max(f.of(int64(*span)), 1))
 			}
 		}
-		j.MiniBatch.Size = int(max(f.of(int64(j.MiniBatch.Size)), 1))
+		if j.MiniBatch.Size > 0 {
+			j.MiniBatch.Size = int(max(f.of(int64(j.MiniBatch.Size)), 1))
+		}
 		j.Spark.Trigger.Phase = r.phase(j.Spark.Trigger.Every, i)
 		if i == 1 { // a backlog
 			j.Spark.Trigger = sim.Trigger{AvailableNow: true, MaxRows: 1000}
