@@ -337,6 +337,11 @@ func (s section) Replays(cause string) results.Determinism {
 	return results.Determinism{}
 }
 
+// Differences are the causes that change something, with the stories that tell it.
+func (s section) Differences() []results.Determinism {
+	return slices.DeleteFunc(slices.Clone(s.Determinism), func(d results.Determinism) bool { return len(d.Stories) < 2 })
+}
+
 // Lead says in a few words where the strategy stands.
 func (s section) Lead() string {
 	if s.Refused != "" {

@@ -245,3 +245,27 @@ func TestGlossaryIsComplete(t *testing.T) {
 		}
 	}
 }
+
+// What cannot be open to a cause says so, and a difference is told side by side.
+func TestHTMLDeterminism(t *testing.T) {
+	run := sample(t)
+	s := &run.Strategies[0]
+	story := func(at int64) results.Story {
+		return results.Story{Rows: []results.StoryRow{{Event: 1, Key: 1, ArrivalMS: at, Fate: "kept"}},
+			Steps: []results.StoryStep{{AtMS: at, Row: 1, What: results.Arrives}}}
+	}
+	s.Determinism = []results.Determinism{
+		{Cause: "idleness", ByConstruction: "it does not ask the watermark"},
+		{Cause: "batches", Replays: 5, SameTable: 2, Example: "id=1 differs", Stories: []results.Story{story(1000), story(7000)}},
+	}
+	page := render(t, run)
+	for _, want := range []string{
+		`<td class="closed" colspan="3" title="it does not ask the watermark">by construction</td>`,
+		"batches: the table is the same in 2 of 5 replays", "id=1 differs", "Under batches",
+		`<th scope="col">0h00m01.000s</th>`, `<th scope="col">0h00m07.000s</th>`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}

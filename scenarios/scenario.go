@@ -80,8 +80,8 @@ type Job struct {
 	// Table is what the target of a sink is kept in: memory, pebble, or the address of a Postgres database.
 	Table string
 	Skew  int // rows by which an interleaving replay lets one partition lead
-	// Retention is how long the source keeps a row from its arrival; 0: for ever. A catch-up replay, which reads from
-	// the end of the span on, lacks the rows that are older, one by one (Kafka deletes whole segments). The run itself
+	// Retention is how long the source keeps a row from its arrival; 0: for ever. A replay that begins at the end of the
+	// span lacks the rows that are older, one by one (Kafka deletes whole segments): the cause retention. The run itself
 	// reads every row as it arrives.
 	Retention stream.Time
 	Spark     Spark
