@@ -237,7 +237,7 @@ func jobFacts(j results.Job) []fact {
 		{"catch-up rate", count(j.CatchUpRate) + "/s", "rows of a reader in a backlog", ""},
 	}
 	if j.RetentionMS > 0 {
-		facts = append(facts, fact{"retention", millis(j.RetentionMS), "of the source, which a backlog lacks", ""})
+		facts = append(facts, fact{"retention", millis(j.RetentionMS), "of the source: a later replay lacks older rows", ""})
 	}
 	if s := j.Spark; s != nil {
 		facts = append(facts, sparkFacts(s)...)
