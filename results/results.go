@@ -351,10 +351,10 @@ type Determinism struct {
 	// ByConstruction says why the strategy cannot be open to the cause: it was not replayed under it. Empty where it can.
 	ByConstruction string `json:"by_construction,omitempty"`
 
-	Replays     int    `json:"replays"`
-	SameTable   int    `json:"same_table"`
-	SameChanges int    `json:"same_changes"`
-	SameOrder   int    `json:"same_order"`
+	Replays     int `json:"replays"`
+	SameTable   int `json:"same_table"`
+	SameChanges int `json:"same_changes"`
+	SameOrder   int `json:"same_order"`
 	// Example tells the first difference found, in words; empty where all replays agree.
 	Example string `json:"example,omitempty"`
 	// Stories are two of the key that the example is about: in the run, and in the replay that differs. None were told
