@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,6 +16,8 @@ import (
 type sparkQuery struct {
 	// inputs are the sources, df and df2.
 	inputs []sparkInput
+	// together says that the watermark stands behind the union: it is one of the rows of both inputs.
+	together bool
 	// project makes the rows that reach the operators of those that an input holds.
 	project []func([]sparkValue) ([]sparkValue, bool, error)
 	columns sparkColumns // of the rows that reach the operators
@@ -46,6 +49,8 @@ type sparkInput struct {
 // sparkStage is what the comparison needs to know of a stage.
 type sparkStage struct {
 	key []int // its columns
+	// event is the event time of a row to the operator; nil: Row.Event.
+	event func(row *stream.Row) stream.Time
 	// value spells what the state holds for a key; stored does where it is the user's, with the names of the key.
 	value    func(*sim.Entry) string
 	stored   func(sim.Stored) string
@@ -107,7 +112,10 @@ func (q *sparkQuery) read(e *expr) error {
 	}
 	switch {
 	case e.is("withWatermark", 2):
-		return q.withWatermark(e, &q.inputs[0])
+		if len(q.inputs) == 1 {
+			return q.withWatermark(e, &q.inputs[0])
+		}
+		return q.withWatermarkOfUnion(e)
 	case e.is("union", 1):
 		return q.union(e.Args[0])
 	case e.is("withColumn", 2) && e.Args[0].Kind == exprText:
@@ -117,10 +125,6 @@ func (q *sparkQuery) read(e *expr) error {
 	case e.is("dropDuplicates", 0), e.is("dropDuplicates", 1):
 		return q.dropDuplicates(e, "drop-duplicates")
 	case e.is("dropDuplicatesWithinWatermark", 0), e.is("dropDuplicatesWithinWatermark", 1):
-		if q.inputs[0].delay == sim.NoWatermark {
-			q.refused = strategies.NoWatermarkGiven
-			return nil
-		}
 		return q.dropDuplicates(e, "drop-duplicates-within-watermark")
 	}
 	return fmt.Errorf("the lab does not know %s() with %d arguments", e.Name, len(e.Args))
@@ -138,6 +142,48 @@ func (q *sparkQuery) withWatermark(e *expr, to *sparkInput) error {
 	delay, err := sparkInterval(e.Args[1].Text)
 	*to = sparkInput{event: e.Args[0].Text, delay: delay}
 	return err
+}
+
+// withWatermarkOfUnion gives the rows of both inputs one watermark.
+func (q *sparkQuery) withWatermarkOfUnion(e *expr) error {
+	for i := range q.inputs {
+		if q.inputs[i].delay != sim.NoWatermark {
+			return fmt.Errorf("the lab knows withWatermark in front of a union or behind it, not both")
+		}
+		if err := q.withWatermark(e, &q.inputs[i]); err != nil {
+			return err
+		}
+	}
+	q.together = true
+	return nil
+}
+
+// engineInputs are those that have a watermark of their own.
+func (q *sparkQuery) engineInputs() int {
+	if q.together {
+		return 1
+	}
+	return len(q.inputs)
+}
+
+// noEventTime says that the rows of a query have no column of event time left.
+const noEventTime = -1
+
+// eventColumn is the column of the event time: that of the left input's watermark, or the window made of it, as long as
+// the query has not left it out. Two are refused. WatermarkSupport.findEventTimeColumn; spark-extra
+// edge/half-union-right, edge/no-event-time-left, edge/window-and-ts.
+func (q *sparkQuery) eventColumn() (column int, refused string) {
+	if q.inputs[0].delay == sim.NoWatermark {
+		return noEventTime, ""
+	}
+	column, window := slices.Index(q.columns.names, q.inputs[0].event), slices.Index(q.columns.types, "window")
+	switch {
+	case column >= 0 && window >= 0:
+		return noEventTime, strategies.EventTimesDiffer
+	case window >= 0:
+		return window, ""
+	}
+	return column, ""
 }
 
 // sparkUnits are the units of an interval in ms.
@@ -261,6 +307,17 @@ func (q *sparkQuery) dropDuplicates(e *expr, strategy string) error {
 			return fmt.Errorf("%s takes a list of columns", e.Name)
 		}
 	}
+	event, refused := q.eventColumn()
+	if within := strategy == "drop-duplicates-within-watermark"; within && event == noEventTime && refused == "" {
+		refused = strategies.NoWatermarkGiven
+	}
+	if q.mode == "complete" {
+		refused = strategies.OutputModeRefused
+	}
+	if refused != "" {
+		q.refused = refused
+		return nil
+	}
 	stage := sparkStage{value: func(*sim.Entry) string { return `{"__dummy__":null}` }}
 	if strategy == "drop-duplicates-within-watermark" {
 		stage.value = func(e *sim.Entry) string { return fmt.Sprintf(`{"expiresAtMicros":%d}`, e.Value*1000) }
@@ -285,7 +342,21 @@ func (q *sparkQuery) dropDuplicates(e *expr, strategy string) error {
 			columns = append(columns, name)
 		}
 	}
-	params["columns"] = strings.Join(columns, ", ")
+	params["columns"] = cmp.Or(strings.Join(columns, ", "), strategies.None)
+	windowed := params["window"] != ""
+	stage.event = func(row *stream.Row) stream.Time {
+		if event == noEventTime {
+			return stream.NullTime
+		}
+		switch v := &q.rows.rows[row.Tag.Event()][event]; {
+		case v.null:
+			return stream.NullTime
+		case v.typ == "window" && !windowed: // else the operator makes the window of its start
+			return stream.Time(v.end)
+		default:
+			return stream.Time(v.n)
+		}
+	}
 	plan, err := q.plan(strategy, params)
 	if err != nil {
 		return err

@@ -45,7 +45,8 @@ type sparkReplay struct {
 	backlog bool          // data batches follow each other directly
 	readers int           // partitions of an input
 
-	run    int // of the batch before; -1: none
+	run    int      // of the batch before; -1: none
+	names  []string // of the key's columns in the state: those of the query that has made it
 	query  *sparkQuery
 	engine *sim.BatchEngine
 	saved  *sim.BatchSnapshot // after the last batch that was committed
@@ -210,11 +211,15 @@ func (r *sparkReplay) start(b *sparkBatch) (string, error) {
 		}
 	}
 	r.run = run
-	spec := r.query.batch.Spec(r.spec, len(r.query.inputs))
-	if len(r.query.inputs) > 1 {
+	spec := r.query.batch.Spec(r.spec, r.query.engineInputs())
+	for i := range spec.Stages {
+		spec.Stages[i].New = r.query.stages[i].operator(spec.Stages[i].New)
+	}
+	if len(spec.Inputs) > 1 {
 		spec.InputOf = func(row *stream.Row) int { return int(row.Partition) }
 	}
 	if r.saved == nil {
+		r.names = r.query.last().names(r.query)
 		r.engine = sim.NewBatchEngine(spec)
 		return "", nil
 	}
@@ -293,7 +298,7 @@ func (r *sparkReplay) row(input int, recorded Fields) (stream.Row, bool, error) 
 	}
 	r.rows.rows = append(r.rows.rows, values)
 	var key []string
-	for _, column := range r.query.stages[0].key {
+	for _, column := range r.query.last().key {
 		key = append(key, values[column].inState())
 	}
 	r.keys = append(r.keys, key)
@@ -332,7 +337,7 @@ func (r *sparkReplay) compare(i int, b *sparkBatch, p *sim.BatchProgress) {
 		}
 		r.differ(i, "emits", strings.Join(want, "\n"), strings.Join(got, "\n"))
 	}
-	s := &p.Stages[0]
+	s := &p.Stages[len(p.Stages)-1] // Spark numbers the operators from the sink: spark-extra edge/chain
 	number("state_rows", b.StateRows, s.RowsTotal)
 	number("updated", b.Updated, s.RowsUpdated)
 	number("removed", b.Removed, s.RowsRemoved)
@@ -372,17 +377,54 @@ func (r *sparkReplay) emitted() []string {
 	return out
 }
 
-// state spells what the first stage holds, sorted. A key that an earlier run with other columns has left is spelled as
-// one of those of today, as Spark reads it.
+// last is the stage nearest to the sink, which Spark counts as operator 0.
+func (q *sparkQuery) last() *sparkStage { return &q.stages[len(q.stages)-1] }
+
+// names are those of the key's columns in the state.
+func (s *sparkStage) names(q *sparkQuery) []string {
+	if s.keyNames != nil {
+		return s.keyNames
+	}
+	var names []string
+	for _, column := range s.key {
+		names = append(names, q.columns.names[column])
+	}
+	return names
+}
+
+// operator lets the stage's operators see rows with the event time that they have to it.
+func (s *sparkStage) operator(inner func(*sim.BatchCtx) sim.BatchOperator) func(*sim.BatchCtx) sim.BatchOperator {
+	if s.event == nil {
+		return inner
+	}
+	return func(c *sim.BatchCtx) sim.BatchOperator { return &retimed{inner(c), s.event} }
+}
+
+// retimed is an operator that is given rows with another event time than the one that moves the watermark.
+type retimed struct {
+	sim.BatchOperator
+	event func(row *stream.Row) stream.Time
+}
+
+func (o *retimed) Batch(c *sim.BatchCtx, rows []stream.Row) {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		rows[i].Event = o.event(&rows[i])
+	}
+	o.BatchOperator.Batch(c, rows)
+}
+
+// state spells what the last stage holds, sorted. A key that an earlier run with other columns has left keeps their
+// names, and so do the keys of today: spark-extra changed/key-order.
 func (r *sparkReplay) state() []string {
 	var out []string
-	stage := &r.query.stages[0]
+	stage := r.query.last()
 	if stage.stored != nil {
 		r.engine.Operators(func(_ int, op sim.BatchOperator) {
 			op.(sim.StoredState).Stored(func(s sim.Stored) {
 				fields := map[string]string{}
 				for i, value := range r.keys[s.Tag.Event()] {
-					fields[stage.keyNames[i]] = value
+					fields[r.names[i]] = value
 				}
 				out = append(out, `{"key":`+spellFields(fields)+`,"value":`+stage.stored(s)+"}")
 			})
@@ -391,13 +433,13 @@ func (r *sparkReplay) state() []string {
 		return out
 	}
 	r.engine.Tables(func(i int, t *sim.Table) {
-		if i != 0 {
+		if i != len(r.query.stages)-1 {
 			return
 		}
 		t.Each(func(e *sim.Entry) {
 			fields := map[string]string{}
 			for i, value := range r.keys[e.Tag.Event()] {
-				fields[r.query.columns.names[stage.key[i]]] = value
+				fields[r.names[i]] = value
 			}
 			out = append(out, `{"key":`+spellFields(fields)+`,"value":`+stage.value(e)+"}")
 		})

@@ -10,7 +10,7 @@ import (
 
 // TestSparkRecordings replays every recording of Spark batch by batch.
 func TestSparkRecordings(t *testing.T) {
-	files, err := filepath.Glob("testdata/spark/*.json")
+	files, err := filepath.Glob("testdata/spark*/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recordings found: %v", err)
 	}

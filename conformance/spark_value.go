@@ -80,7 +80,7 @@ func (v *sparkValue) bits() int64 {
 	case v.f == 0:
 		return 0
 	case math.IsNaN(v.f):
-		return int64(math.Float64bits(math.NaN()))
+		return 0x7ff8_0000_0000_0000 // Java's Double.doubleToLongBits, not Go's NaN: spark-extra edge/not-a-number
 	}
 	return int64(math.Float64bits(v.f))
 }

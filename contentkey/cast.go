@@ -88,7 +88,7 @@ func (t Type) Cast(text string, session *time.Location) (Value, error) {
 		if err != nil {
 			return fail("2024-03-10T12:00:00Z")
 		}
-		return Value{Text: formatTimestamp(at.In(session))}, nil
+		return Value{Text: FormatTimestamp(at.In(session))}, nil
 	case "boolean":
 		if lower := strings.ToLower(text); lower == "true" || lower == "false" {
 			return Value{Text: lower}, nil
@@ -143,7 +143,8 @@ func parseTimestamp(text string) (time.Time, error) {
 	return at.UTC().Truncate(time.Microsecond).AddDate(year-cycle, 0, 0), nil
 }
 
-func formatTimestamp(t time.Time) string {
+// FormatTimestamp is the text that Spark's cast to string makes of a moment, in the zone of t.
+func FormatTimestamp(t time.Time) string {
 	plus := ""
 	if t.Year() > 9999 {
 		plus = "+"

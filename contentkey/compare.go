@@ -108,7 +108,7 @@ func Traps(row Row, session *time.Location) []Difference {
 			}
 			add(f, "is written in the session's zone, %s: a session in another zone makes another key", session)
 			for _, other := range []time.Duration{time.Hour, -time.Hour} {
-				if formatTimestamp(at.Add(other).In(session)) == f.Value.Text {
+				if FormatTimestamp(at.Add(other).In(session)) == f.Value.Text {
 					add(f, "stands twice on the clock of that night: the instant %s has the same key",
 						at.Add(other).UTC().Format(time.RFC3339Nano))
 				}

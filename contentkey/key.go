@@ -42,6 +42,9 @@ func Canonical(row []Value) string {
 // Sum is the content key: the SHA-256 of the canonical text in lower-case hexadecimal digits.
 func Sum(row []Value) string { return hash(Canonical(row)) }
 
+// Digest is Sum as bytes.
+func Digest(row []Value) [sha256.Size]byte { return sha256.Sum256([]byte(Canonical(row))) }
+
 // SumWithoutSentinel is what comes out if coalesce is forgotten: concat_ws skips a NULL and its separator, so rows
 // merge that differ only in which field is NULL.
 func SumWithoutSentinel(row []Value) string {

@@ -1,16 +1,24 @@
 // Package docs_test holds the project's pages to what the project does.
 package docs_test
 
+//go:generate go run ../cmd/lab run ../scenarios/orders.yaml --out ../out/orders
+//go:generate go run ../report/screenshot ../out/orders/report.html .
+
 import (
 	"errors"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
+	"deduplab/lab"
+	"deduplab/report"
+	"deduplab/results"
+	"deduplab/scenarios"
 	"deduplab/semantics"
 	"deduplab/yml"
 )
@@ -118,5 +126,52 @@ func TestReadmeNamesEveryFolder(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestKeysPage runs the scenario of the page: the report must hold the lines that the page shows.
+func TestKeysPage(t *testing.T) {
+	page := read(t, "keys.md")
+	var shown []string
+	ran := false
+	var out strings.Builder
+	for _, b := range block.FindAllStringSubmatch(page, -1) {
+		switch b[1] {
+		case "yaml":
+			s, err := scenarios.Load("keys.md", []byte(b[3]), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := lab.Run(t.Context(), s, lab.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := report.Terminal(&out, run); err != nil {
+				t.Fatal(err)
+			}
+			ran = true
+		case "text":
+			shown = append(shown, strings.Split(strings.TrimSuffix(b[3], "\n"), "\n")...)
+		}
+	}
+	if !ran || len(shown) < 3 {
+		t.Errorf("the page has a scenario: %v; it shows %d lines", ran, len(shown))
+	}
+	for _, line := range shown {
+		if !strings.Contains(out.String(), line+"\n") {
+			t.Errorf("the page shows\n%s\nthe lab says\n%s", line, &out)
+			return
+		}
+	}
+	for _, value := range []any{results.Key{}, results.Amount{}} {
+		for i := range reflect.TypeOf(value).NumField() {
+			name, _, _ := strings.Cut(reflect.TypeOf(value).Field(i).Tag.Get("json"), ",")
+			if _, isAmount := value.(results.Amount); isAmount {
+				name = "amount." + name
+			}
+			if !strings.Contains(page, "`"+name+"`") {
+				t.Errorf("the page does not name %s", name)
+			}
+		}
 	}
 }

@@ -21,6 +21,11 @@ func Expected(spec *gen.Spec) []Rate {
 		if d.Where != nil {
 			share *= probability(spec, *d.Where)
 		}
+		if d.Flood != nil {
+			within := min(d.Flood.To, spec.Duration) - min(d.Flood.From, spec.Duration)
+			share *= float64(within) / float64(spec.Duration)
+		}
+		share *= d.Copies.Mean()
 		all = append(all, Rate{d.Origin, originals * share, share})
 	}
 	return all

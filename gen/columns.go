@@ -21,11 +21,20 @@ type column struct {
 	nulls chance
 	hot   chance
 	hots  []uint64 // the uniform numbers that the hot values stand for
+
+	// Of an id that is used again: how often, how long after, and the one that does not change.
+	reuses                           chance
+	after                            sampler
+	reusePicks, reuseAfter, constant source
 }
 
-// newColumn makes the column of a field; hots is the random stream of its hot values.
-func newColumn(f Field, hots source) column {
-	c := column{Field: f, nulls: newChance(f.Null)}
+func newColumn(f Field, seed uint64) column {
+	c := column{Field: f, nulls: newChance(f.Null), constant: newSource(seed, "constant of field "+f.Name)}
+	if f.Reuse != nil {
+		c.reuses, c.after = newChance(f.Reuse.Rate), newSampler(f.Reuse.After)
+		c.reusePicks = newSource(seed, "reuse of field "+f.Name)
+		c.reuseAfter = newSource(seed, "age of the reused field "+f.Name)
+	}
 	for _, bounds := range []*[2]int64{f.Int, f.Decimal} {
 		if bounds != nil {
 			c.low, c.width, c.plain = bounds[0], uint64(bounds[1]-bounds[0])+1, f.Null == 0 && f.Hot == nil
@@ -39,6 +48,7 @@ func newColumn(f Field, hots source) column {
 	}
 	if f.Hot != nil {
 		c.hot = newChance(f.Hot.Share)
+		hots := newSource(seed, "hot values of "+f.Name)
 		for i := range f.Hot.Keys {
 			c.hots = append(c.hots, hots.at(uint64(i)))
 		}

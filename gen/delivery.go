@@ -25,6 +25,19 @@ func (g *generator) Stream() Stream {
 	}
 }
 
+// MostUnderWay delivers a workload and tells how many rows of it were made and had not arrived, at most.
+func MostUnderWay(w Workload) (int, error) {
+	d, ok := w.Stream().(*delivery)
+	if !ok {
+		return 0, nil // a trace
+	}
+	for buffer := make([]stream.Row, 256); ; {
+		if n, err := d.Next(buffer); n == 0 || err != nil {
+			return len(d.wheel.rows), err
+		}
+	}
+}
+
 // Next implements Stream. It never fails.
 func (d *delivery) Next(dst []stream.Row) (int, error) {
 	n := 0
@@ -60,32 +73,32 @@ func (d *delivery) proceed() bool {
 // make puts the rows of an event under way.
 func (d *delivery) make(e event) {
 	g := d.g
-	key, partition := g.key(0, e.draw), 0
+	key, partition := g.key(e), 0
 	if len(d.parts) > 1 {
-		partition = g.partitionOf(e.draw, key)
+		partition = g.partitionOf(e, key)
 	}
 	d.sendings = g.sendings(d.sendings[:0], e, partition)
 	first := 0
 	for i := range d.sendings {
-		if d.sendings[i].arrival < d.sendings[first].arrival {
+		if !d.sendings[first].before(&d.sendings[i]) {
 			first = i
 		}
 	}
 	for i := range d.sendings {
 		s := &d.sendings[i]
-		row := d.wheel.add(s.arrival)
-		row.Key = key
-		if g.NewKey(s.origin) {
-			row.Key = g.key(s.origin, e.draw)
+		to := d.wheel.add(s.arrival)
+		to.Key = key
+		if g.NewKey(int(s.origin)) {
+			to.Key = g.keyOf(&row{e, int(s.origin), int(s.copy), s.own})
 		}
-		if row.Event = g.spec.Start + g.stamped(e, s); !g.trueTimes {
-			row.Event = g.eventTime(e, s, partition)
+		if to.Event = g.spec.Start + g.stamped(e, s); !g.trueTimes {
+			to.Event = g.eventTime(e, s)
 		}
-		row.Arrival = g.spec.Start + s.arrival
-		row.Tag = stream.NewTag(e.number, s.origin, i)
-		row.Partition = uint16(partition)
-		row.First = i == first
-		row.Lone = len(d.sendings) == 1
+		to.Arrival = g.spec.Start + s.arrival
+		to.Tag = s.tag(e.number)
+		to.Partition = uint16(s.partition)
+		to.First = i == first
+		to.Lone = len(d.sendings) == 1
 	}
 }
 

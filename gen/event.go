@@ -11,14 +11,13 @@ import (
 func (g *generator) Rows(to []stream.Tag, number uint64) []stream.Tag {
 	var room [4]sending
 	e := g.timeline.event(number)
-	sendings := g.sendings(room[:0], e, g.partition(e.draw))
-	first := len(to)
-	for i, s := range sendings {
-		to = append(to, stream.NewTag(number, s.origin, i))
-	}
-	slices.SortStableFunc(to[first:], func(a, b stream.Tag) int {
-		return cmp.Compare(sendings[a.Copy()].arrival, sendings[b.Copy()].arrival)
+	sendings := g.sendings(room[:0], e, g.partition(e))
+	slices.SortStableFunc(sendings, func(a, b sending) int {
+		return cmp.Or(cmp.Compare(a.arrival, b.arrival), cmp.Compare(a.partition, b.partition))
 	})
+	for i := range sendings {
+		to = append(to, sendings[i].tag(number))
+	}
 	return to
 }
 
@@ -34,10 +33,10 @@ func (t *Trace) Rows(to []stream.Tag, event uint64) []stream.Tag {
 func (t *Trace) Ends() []End { return nil }
 
 // Partition implements Workload.
-func (g *generator) Partition(tag stream.Tag) int { return g.partition(g.timeline.draw(tag.Event())) }
-
-// Partition implements Workload.
 func (t *Trace) Partition(tag stream.Tag) int { return int(t.rows[t.row(tag)].Partition) }
+
+// ReusedID implements Workload.
+func (t *Trace) ReusedID(uint64) bool { return false }
 
 // LastArrival implements Workload.
 func (t *Trace) LastArrival(event uint64) stream.Time {

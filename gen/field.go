@@ -25,6 +25,14 @@ type Field struct {
 	Choice   []Choice  // one of these texts
 	Text     int       // that many random letters, which fill a row up to a size
 	Stamp    Stamp     // a moment that is not the event time
+	Retry    bool      // the number of the copy within its event, 0 in the original: what a sender counts
+	// Position is the place in the log that the row was read from, partition and offset as one number. A row has that
+	// of its original if it was read again from there, otherwise one of its own. The numbers are not dense, and they
+	// grow with the events, not with their arrival.
+	Position bool
+
+	// Reuse gives events an id that is not their own; for a UUID.
+	Reuse *Reuse
 
 	// Null is the share of events in whose rows the field is NULL.
 	Null float64
@@ -38,6 +46,16 @@ type Field struct {
 type Hot struct {
 	Share float64 // above 0, at most 1
 	Keys  int     // how many values, at most 2^20
+}
+
+// Reuse says that different events have the same id: no duplicates, but whoever goes by the id takes them for some.
+type Reuse struct {
+	Rate float64 // share of events whose id is not their own, 0 to 1; up to 0.5 if not Constant
+	// After is how long before another event had the id, in the mean over the load, which it is counted in. Events near
+	// the start of the scenario reuse younger ids, because there are no older ones.
+	After Delay
+	// Constant is one id for all of them, as a bot sends that was copied with its id. There is no After then.
+	Constant bool
 }
 
 // Zipf is a distribution over the ranks 1 to N: rank r is as frequent as 1/r^S.
@@ -65,7 +83,7 @@ const (
 func (f Field) Column() stream.Column {
 	column := stream.Column{Name: f.Name, Type: stream.String, Nullable: f.Null > 0}
 	switch {
-	case f.Int != nil, f.Sequence != nil, f.Zipf != nil:
+	case f.Int != nil, f.Sequence != nil, f.Zipf != nil, f.made():
 		column.Type = stream.Int
 	case f.Decimal != nil:
 		column.Type, column.Scale = stream.Decimal, 2
@@ -76,15 +94,20 @@ func (f Field) Column() stream.Column {
 }
 
 // drawn reports whether the field has a value for each event by chance, so that a copy can draw another one.
-func (f Field) drawn() bool { return f.Sequence == nil && f.Stamp == "" }
+func (f Field) drawn() bool { return f.Sequence == nil && f.Stamp == "" && !f.made() }
+
+// made reports whether the value is made of what the row is: which copy, and read from where.
+func (f Field) made() bool { return f.Retry || f.Position }
 
 // unique reports whether no two events have the same value.
-func (f Field) unique() bool { return f.Null == 0 && f.Hot == nil && (f.UUID || f.Sequence != nil) }
+func (f Field) unique() bool {
+	return f.Null == 0 && (f.UUID && f.Reuse == nil && f.Hot == nil || f.Sequence != nil || f.Position)
+}
 
 // numeric reports whether the field can be compared with a constant.
 func (f Field) numeric() bool {
 	t := f.Column().Type
-	return t == stream.Int || t == stream.Decimal
+	return (t == stream.Int || t == stream.Decimal) && !f.made()
 }
 
 func (c *checker) fields() {
@@ -123,15 +146,15 @@ func (c *checker) kind(name string, f Field) {
 	kinds := 0
 	for _, set := range []bool{
 		f.UUID, f.Int != nil, f.Decimal != nil, f.Faker != "", f.Sequence != nil, f.Zipf != nil, f.Choice != nil,
-		f.Text != 0, f.Stamp != "",
+		f.Text != 0, f.Stamp != "", f.Retry, f.Position,
 	} {
 		if set {
 			kinds++
 		}
 	}
 	if kinds != 1 {
-		c.fault("%s: needs exactly one of uuid, int, decimal, faker, sequence, zipf, choice, text and timestamp, has %d",
-			name, kinds)
+		c.fault("%s: needs exactly one of uuid, int, decimal, faker, sequence, zipf, choice, text, "+
+			"timestamp, retry and position, has %d", name, kinds)
 	}
 	for _, bounds := range []*[2]int64{f.Int, f.Decimal} {
 		if bounds == nil {
@@ -166,6 +189,9 @@ func (c *checker) kind(name string, f Field) {
 	if f.Stamp != "" && f.Stamp != Created && f.Stamp != Sent {
 		c.fault("%s: there is no moment %q (there are: %s, %s)", name, f.Stamp, Created, Sent)
 	}
+	if f.Reuse != nil {
+		c.reuse(name, f)
+	}
 	if !(f.Null >= 0 && f.Null <= 1) {
 		c.fault("%s: the share %v of NULL must be from 0 to 1", name, f.Null)
 	}
@@ -177,8 +203,29 @@ func (c *checker) kind(name string, f Field) {
 			c.fault("%s: the %d keys of hot must be from 1 to %d", name, h.Keys, maxHot)
 		}
 		if !f.drawn() {
-			c.fault("%s: a sequence or a moment is not drawn by chance, so it has no hot values", name)
+			c.fault("%s: the field is not drawn by chance, so it has no hot values", name)
 		}
+	}
+}
+
+func (c *checker) reuse(name string, f Field) {
+	r := f.Reuse
+	if !f.UUID {
+		c.fault("%s: reuse is for a uuid", name)
+	}
+	if f.Hot != nil {
+		c.fault("%s: an id is either used again or hot, not both", name)
+	}
+	switch {
+	case r.Constant && !(r.Rate >= 0 && r.Rate <= 1):
+		c.fault("%s: the rate %v of reuse must be from 0 to 1", name, r.Rate)
+	case !r.Constant && !(r.Rate >= 0 && r.Rate <= 0.5):
+		c.fault("%s: the rate %v of reuse must be from 0 to 0.5, or there are too few ids of one's own", name, r.Rate)
+	case r.Constant && !r.After.IsZero():
+		c.fault("%s: a constant id is not one of an earlier event, so there is no after", name)
+	}
+	if err := r.After.check(name + ": reuse.after"); err != nil {
+		c.faults = append(c.faults, err)
 	}
 }
 

@@ -101,10 +101,27 @@ func newWarp(l Load) *warp {
 		}
 		last := w.pieces[i]
 		real := uint64(end) << tickBits
-		clock := math.Ldexp(float64(roundCoarse(step.Times*(1<<16))), -16) * float64(real-last.real)
+		times := math.Ldexp(float64(roundCoarse(step.Times*(1<<16))), -16)
+		clock := times * float64(real-last.real)
+		if room := maxClock - last.clock; clock >= float64(room) {
+			w.pieces = append(w.pieces, piece{maxClock, last.real + uint64(max(float64(room)/times, 1))})
+			break
+		}
 		w.pieces = append(w.pieces, piece{last.clock + max(uint64(clock), 1), real})
 	}
 	return w
+}
+
+// maxClock is how far the clock is counted, with room for a gap after it.
+const maxClock = 1 << 63
+
+// limit is the real time up to which the clock is counted.
+func (w *warp) limit() uint64 {
+	end := w.pieces[len(w.pieces)-1]
+	if hi, lo := bits.Mul64(maxClock/end.clock, end.real); hi == 0 {
+		return lo
+	}
+	return math.MaxUint64
 }
 
 // real is the real time at which the clock shows a time.

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -63,6 +64,30 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestWarpLimit reads the clock at the end of what it counts, and refuses a scenario that is longer.
+func TestWarpLimit(t *testing.T) {
+	const years = longest/8 - 1
+	spec := Spec{
+		Duration: years, Rate: 0.001, Partitions: 1, Fields: []Field{{Name: "id", UUID: true}}, Key: []string{"id"},
+		EventTime: EventTime{Field: "ts"},
+	}
+	for _, load := range []Load{
+		{Steps: []LoadStep{{0, 128.5}, {years, 18.5}}},
+		{Steps: []LoadStep{{0, 1000}, {years / 2, 1000}}},
+		{Burst: &Burst{years, years - 1, 1000}},
+		{Burst: &Burst{10 * second, 9 * second, 1000}},
+	} {
+		w := newWarp(load)
+		if at := w.clock(w.limit()); at > maxClock || at < maxClock/2 || w.real(at) > w.limit() {
+			t.Errorf("%+v: at %d the clock shows %d, which is %d", load, w.limit(), at, w.real(at))
+		}
+		spec.Load = load
+		if err := spec.Validate(); err == nil || !strings.Contains(err.Error(), "load: the rate is too many times") {
+			t.Errorf("%+v for 4 years: the error is %v", load, err)
+		}
+	}
+}
+
 // TestWarp states that the clock never stands still, and that real and clock undo each other to within a millisecond.
 func TestWarp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -77,8 +102,9 @@ func TestWarp(t *testing.T) {
 			t.Fatal(faults)
 		}
 		w := newWarp(load)
-		a := rapid.Uint64Range(0, uint64(longest)/8<<tickBits).Draw(t, "a")
-		b := rapid.Uint64Range(a, uint64(longest)/8<<tickBits).Draw(t, "b")
+		until := min(uint64(longest)/8<<tickBits, w.limit())
+		a := rapid.Uint64Range(0, until).Draw(t, "a")
+		b := rapid.Uint64Range(a, until).Draw(t, "b")
 		if w.clock(a) > w.clock(b) || w.real(w.clock(a)) > a {
 			t.Fatalf("the clock shows %d at %d, which is %d, and %d at %d", w.clock(a), a, w.real(w.clock(a)), w.clock(b), b)
 		}

@@ -27,6 +27,15 @@ func below(u, n uint64) uint64 {
 	return scaled
 }
 
+// factor turns a number into one that times multiplies by.
+func factor(x float64) uint64 { return uint64(math.Round(math.Ldexp(x, 32))) }
+
+// times multiplies by a factor, which counts in units of 2^-32.
+func times(x, factor uint64) uint64 {
+	hi, lo := bits.Mul64(x, factor)
+	return hi<<32 | lo>>32
+}
+
 // chance is a probability as a bound on a uniform number.
 type chance struct {
 	bound  uint64

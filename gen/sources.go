@@ -19,8 +19,9 @@ type Slow struct {
 }
 
 // Finish is the end of a partition: nothing is sent in it from At on, which counts from the start of the scenario,
-// neither an original nor a copy of an earlier one. Its last rows are still under way then. A source knows that it has
-// read the last one, so that the partition does not hold back the watermark as one that is silent does.
+// neither an original nor a copy of an earlier one, be it of another partition. Its last rows are still under way then.
+// A source knows that it has read the last one, so that the partition does not hold back the watermark as one that is
+// silent does.
 type Finish struct {
 	Partition int
 	At        stream.Time
@@ -28,7 +29,8 @@ type Finish struct {
 
 // Clock is the clock of the device whose rows a partition holds: by Skew ahead of the true time at the start of the
 // scenario, behind if negative, and gaining Drift. It shows in event times alone. Rows are created and arrive when they
-// do; fields that hold a moment hold the true one, and timestamps that the log appends are of the log's own clock.
+// do; fields that hold a moment hold the true one, and timestamps that the log appends are of the log's own clock. A
+// copy that goes to another partition has the timestamp that its original's clock made, unless it is stamped anew.
 type Clock struct {
 	Partition int
 	Skew      stream.Time
@@ -203,8 +205,8 @@ func (g *generator) addSources(seed uint64) {
 }
 
 // untilFinish leaves out the rows of an event that would be sent once their partition is finished.
-func (g *generator) untilFinish(rows []sending, partition int) []sending {
-	return slices.DeleteFunc(rows, func(s sending) bool { return s.sent >= g.finishes[partition] })
+func (g *generator) untilFinish(rows []sending) []sending {
+	return slices.DeleteFunc(rows, func(s sending) bool { return s.sent >= g.finishes[s.partition] })
 }
 
 // shown is the event time, NullTime for NULL, that stands for a moment from the start.

@@ -325,7 +325,8 @@ func drawSources(t *rapid.T, s *gen.Spec) {
 	renewed := slices.ContainsFunc(s.Duplicates, func(d gen.Duplicate) bool { return d.NewID })
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		if f.Sequence == nil && f.Stamp == "" && !(f.UUID && renewed) && maybe("hot") {
+		drawn := f.Sequence == nil && f.Stamp == "" && !f.Retry && !f.Position
+		if drawn && f.Reuse == nil && !(f.UUID && renewed) && maybe("hot") {
 			f.Hot = &gen.Hot{Share: rapid.SampledFrom([]float64{0.3, 1}).Draw(t, "hot share"), Keys: 2}
 		}
 	}

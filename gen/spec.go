@@ -23,7 +23,7 @@ type Spec struct {
 	EventTime EventTime
 
 	Partitions  int    // number of source partitions, at least 1
-	PartitionBy string // field whose hash picks the partition, "": the key; a copy stays in its original's partition
+	PartitionBy string // field whose hash picks the original's partition, "": the key
 	// PartitionShare is, by partition, the share of all hashes that picks it; shares add up to 1. Nil: equal shares. A
 	// field of few values fills the partitions only as evenly as its values hash.
 	PartitionShare []float64
@@ -36,6 +36,16 @@ type Spec struct {
 	Clock     []Clock
 
 	Duplicates []Duplicate
+}
+
+// Scaled is the spec of a stream with so many times the events, spread over the same time.
+func (s Spec) Scaled(times float64) Spec {
+	s.Rate *= times
+	s.Outage = slices.Clone(s.Outage)
+	for i := range s.Outage {
+		s.Outage[i].Flush *= times
+	}
+	return s
 }
 
 // EventTime says where a row's own timestamp comes from.
@@ -72,12 +82,23 @@ type Duplicate struct {
 	Origin string  // how the copy came about: copy, producer-retry, client-resend, ...
 	Where  *Where  // which originals it concerns; nil: all
 	Rate   float64 // share of those that are copied, 0 to 1
-	// Delay counts from the creation of the original; the copy then has a transport delay of its own.
+	Copies Copies  // how many copies each of them has
+	// Delay counts from the creation of the original, or from when Flood gets to it; the copy then has a transport
+	// delay of its own. Each copy draws its own, so that many copies of one event spread out as the distribution does,
+	// its tail included; the copy with the higher number is not always the later one.
 	Delay Delay
-	// NewID draws the UUIDs of the key anew: a retry that makes a new id.
-	NewID bool
+	// Flood re-sends the originals of a range of time, and no others, at one moment.
+	Flood *Flood
+	// NewID draws the UUIDs of the key anew for each copy: a retry that makes a new id. With ConstantID all copies of
+	// all events carry one id, that of Reuse.Constant.
+	NewID, ConstantID bool
 	// Restamp gives the copy its own event time: the moment it was sent.
 	Restamp bool
+	// OtherPartition sends each copy to another partition than its original's; by default it stays there.
+	OtherPartition bool
+	// SameOffset says that the original was read again from its place in the log, so that the fields that say where it
+	// was read from, when it was sent and how often are the original's. Otherwise the copy was written to the log anew.
+	SameOffset bool
 	// Change lists the fields, none of them of the key, that are drawn anew for the copy, so that its payload differs.
 	Change []string
 }
@@ -143,6 +164,8 @@ func (c *checker) shape() {
 		c.fault("rate: %v rows a second must be above 0 and at most %.0f", s.Rate, maxRate)
 	} else if faults := s.Load.check(); faults != nil {
 		c.faults = append(c.faults, faults...)
+	} else if w := newWarp(s.Load); w != nil && s.Duration < longest/8 && uint64(s.Duration)<<tickBits > w.limit() {
+		c.fault("load: the rate is too many times the plain one for %d ms; raise the plain one", s.Duration)
 	} else if events := s.expected(); s.Duration > 0 && s.Duration < longest/8 && events > 0.99*stream.MaxEvents {
 		c.fault("rate: %v rows a second for %d ms make %.3g events, more than %.3g", s.Rate, s.Duration, events,
 			float64(stream.MaxEvents))
@@ -170,6 +193,8 @@ func (c *checker) partitions() {
 		c.fault("partitions.by: there is no field %q (there are: %s)", s.PartitionBy, c.fieldNames())
 	} else if f.Stamp != "" {
 		c.fault("partitions.by: field %q is a moment, which cannot pick a partition", s.PartitionBy)
+	} else if f.Retry {
+		c.fault("partitions.by: field %q is 0 in all originals, so it cannot pick a partition", s.PartitionBy)
 	}
 	c.shares()
 	span := func(name string, partition int, from, length stream.Time) {
@@ -192,9 +217,29 @@ func (c *checker) partitions() {
 				outage.Flush, own)
 		}
 	}
+	c.thinned()
 	c.slow()
 	c.finished()
 	c.clocks()
+}
+
+// thinned refuses what would take for ever to look up: which events a silent partition has left out decides whose id an
+// event has, and its id decides whether it is left out.
+func (c *checker) thinned() {
+	s := c.spec
+	by := s.Key
+	if s.PartitionBy != "" {
+		by = []string{s.PartitionBy}
+	}
+	if s.Partitions < 2 || len(s.Silent)+len(s.Finished) == 0 {
+		return
+	}
+	for _, name := range by {
+		if f, _ := c.field(name); f.Reuse != nil && !f.Reuse.Constant {
+			c.fault("partitions.by: %q is an id that is used again, which cannot pick the partition where one is silent "+
+				"or finished; name another field", name)
+		}
+	}
 }
 
 func (c *checker) duplicates() {
@@ -202,6 +247,7 @@ func (c *checker) duplicates() {
 	if len(s.Duplicates) >= stream.MaxOrigins {
 		c.fault("duplicates: %d rules are more than the %d that there can be", len(s.Duplicates), stream.MaxOrigins-1)
 	}
+	most := int64(1)
 	for i, d := range s.Duplicates {
 		name := fmt.Sprintf("duplicates[%d]", i)
 		if d.Origin == "" {
@@ -213,11 +259,22 @@ func (c *checker) duplicates() {
 		if err := d.Delay.check(name + ".delay"); err != nil {
 			c.faults = append(c.faults, err)
 		}
+		faults := d.Copies.check(name + ".copies")
+		if faults == nil {
+			most += d.Copies.Most()
+		}
+		if d.Flood != nil {
+			faults = append(faults, d.Flood.check(name)...)
+		}
+		c.faults = append(c.faults, faults...)
 		if d.Where != nil {
 			c.where(name+".where", *d.Where)
 		}
+		if d.OtherPartition && s.Partitions == 1 {
+			c.fault("%s.partition: there is no other partition", name)
+		}
 		isID := func(key string) bool { f, _ := c.field(key); return f.UUID && f.Null == 0 && f.Hot == nil }
-		if d.NewID && !slices.ContainsFunc(s.Key, isID) {
+		if (d.NewID || d.ConstantID) && !slices.ContainsFunc(s.Key, isID) {
 			c.fault("%s.new_id: the key has no uuid field that could be made anew, never NULL and never hot", name)
 		}
 		for _, change := range d.Change {
@@ -232,6 +289,9 @@ func (c *checker) duplicates() {
 				c.fault("%s.change: %q is not drawn by chance, so a copy cannot draw it anew", name, change)
 			}
 		}
+	}
+	if most > stream.MaxCopies {
+		c.fault("duplicates: the rules can make %d rows of one event, more than %d", most, stream.MaxCopies)
 	}
 }
 
@@ -276,6 +336,14 @@ func (c *checker) horizon() {
 	spans := []stream.Time{s.Duration, limitOf(s.Transport)}
 	for _, d := range s.Duplicates {
 		spans = append(spans, limitOf(d.Delay))
+		if d.Flood != nil {
+			spans = append(spans, d.Flood.end(s))
+		}
+	}
+	for _, f := range s.Fields {
+		if f.Reuse != nil {
+			spans = append(spans, limitOf(f.Reuse.After))
+		}
 	}
 	for _, silent := range s.Silent {
 		spans = append(spans, silent.From, silent.For)

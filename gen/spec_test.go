@@ -40,6 +40,40 @@ func TestValidate(t *testing.T) {
 			`load.burst.for: 5 ms must be positive and below the 5 ms of every`,
 			`load: needs one of steps, sine and burst, has 3`,
 		}},
+		{"copies", func(s *gen.Spec) {
+			s.Partitions, s.Outage, s.Silent = 1, nil, nil
+			s.Duplicates = []gen.Duplicate{
+				{Origin: "a", Copies: gen.Copies{Count: 1 << 24, Geometric: 0.5}, OtherPartition: true},
+				{Origin: "b", Copies: gen.Copies{Zipf: &gen.Zipf{S: 11}}},
+				{Origin: "c", Copies: gen.Copies{Zipf: &gen.Zipf{N: 1<<24 - 1, S: 1}}},
+				{Origin: "d", Flood: &gen.Flood{At: 1, From: 5, To: 5}},
+			}
+		}, []string{
+			`duplicates[0].copies: 16777216 must be from 1 to 16777215`,
+			`duplicates[0].copies: the geometric mean 0.5 must be from 1 to 1000`,
+			`duplicates[0].copies: needs one of a number, geometric and zipf, has 2`,
+			`duplicates[0].partition: there is no other partition`,
+			`duplicates[1].copies: the cap 0 of zipf must be from 1 to 16777215`,
+			`duplicates[1].copies: the exponent 11 of zipf must be from 0 to 10`,
+			`duplicates[3].range: from 5 ms to 5 ms: the end must lie after the start`,
+			`duplicates[3].at: 1 ms lies before the end of the range, 5 ms`,
+			`duplicates[3].speed: 0 rows a second must be from 0.001 to 1e9`,
+			`duplicates: the rules can make 16777217 rows of one event, more than 16777216`,
+		}},
+		{"reuse and what rows are", func(s *gen.Spec) {
+			s.Fields[0].Reuse = &gen.Reuse{Rate: 0.6}
+			s.Fields[1].Reuse = &gen.Reuse{Rate: 1, Constant: true, After: gen.Delay{Low: 5}}
+			s.Fields = append(s.Fields, gen.Field{Name: "attempt", Retry: true})
+			s.PartitionBy, s.Duplicates[0].Where.Field = "attempt", "attempt"
+			s.Duplicates[1].Change = []string{"attempt"}
+		}, []string{
+			`fields[0] "order_id": the rate 0.6 of reuse must be from 0 to 0.5, or there are too few ids of one's own`,
+			`fields[1] "quantity": reuse is for a uuid`,
+			`fields[1] "quantity": a constant id is not one of an earlier event, so there is no after`,
+			`partitions.by: field "attempt" is 0 in all originals, so it cannot pick a partition`,
+			`duplicates[0].where: field "attempt" is not a number`,
+			`duplicates[1].change: "attempt" is not drawn by chance, so a copy cannot draw it anew`,
+		}},
 		{"load above the flush", func(s *gen.Spec) { s.Load = gen.Load{Steps: []gen.LoadStep{{Times: 100}}} }, []string{
 			`outage[0].flush: 500 rows a second must exceed the partition's own 500, or the backlog never ends`,
 		}},
@@ -49,8 +83,8 @@ func TestValidate(t *testing.T) {
 			s.Fields = append(s.Fields, gen.Field{Int: &[2]int64{2, 1}}, gen.Field{Name: "created_at", UUID: true})
 		}, []string{
 			`fields[1] "order_id": the name stands twice`,
-			`fields[2] "price": needs exactly one of uuid, int, decimal, faker, sequence, zipf, choice, text and ` +
-				`timestamp, has 2`,
+			`fields[2] "price": needs exactly one of uuid, int, decimal, faker, sequence, zipf, choice, text, ` +
+				`timestamp, retry and position, has 2`,
 			`fields[4]: the field has no name`,
 			`fields[4] "": the upper bound 1 lies below the lower bound 2`,
 			`fields[5] "created_at": this is the event-time column, which is declared by event_time alone`,
@@ -149,8 +183,16 @@ func TestValidate(t *testing.T) {
 		}, []string{
 			`fields[1] "quantity": the share 0 of hot must be above 0 and at most 1`,
 			`fields[1] "quantity": the 1048577 keys of hot must be from 1 to 1048576`,
-			`fields[4] "n": a sequence or a moment is not drawn by chance, so it has no hot values`,
+			`fields[4] "n": the field is not drawn by chance, so it has no hot values`,
 			`duplicates[3].new_id: the key has no uuid field that could be made anew, never NULL and never hot`,
+		}},
+		{"hot or used again", func(s *gen.Spec) {
+			s.Fields[0].Hot, s.Fields[0].Reuse = &gen.Hot{Share: 0.2, Keys: 3}, &gen.Reuse{Rate: 0.1}
+			s.Duplicates = nil
+		}, []string{
+			`fields[0] "order_id": an id is either used again or hot, not both`,
+			`partitions.by: "order_id" is an id that is used again, which cannot pick the partition where one is silent ` +
+				`or finished; name another field`,
 		}},
 		{"long slowness", func(s *gen.Spec) { s.Slow = []gen.Slow{{Delay: gen.Delay{Low: 1 << 38}}} }, []string{
 			`duration: a span of 274877906944 ms is longer than 2^37 ms, about 4 years; a long delay needs a cap`,

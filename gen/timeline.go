@@ -25,15 +25,14 @@ func (e event) created() stream.Time { return stream.Time(e.at >> tickBits) }
 
 const drawAttempt = stream.MaxEvents // what one more candidate adds to a draw
 
-// timeline knows when events are created: a Poisson process that follows the load, thinned by the
-// silences. It is walked event by event; a
-// mark each few events makes any place of it quick to find.
+// timeline knows when events are created: a Poisson process that follows the load, thinned by the silences. It is
+// walked event by event; a mark each few events makes any place of it quick to find.
 type timeline struct {
 	gaps      quantiles // between two candidates, in ticks
 	gapSource source
 	warp      *warp // nil for a constant rate
 	silences  []silence
-	partition func(draw uint64) int // of a candidate
+	partition func(event) int // of a candidate
 
 	mu    sync.Mutex   // held to add a mark
 	known atomic.Int64 // how many marks there are
@@ -67,7 +66,7 @@ func (s Spec) silences() []silence {
 	return all
 }
 
-func newTimeline(s Spec, seed uint64, partition func(uint64) int) *timeline {
+func newTimeline(s Spec, seed uint64, partition func(event) int) *timeline {
 	perTick := s.Rate / 1000 / tickPerMs
 	t := &timeline{
 		gaps:      newQuantiles(distuv.Exponential{Rate: perTick}.Quantile, float64(longest)*tickPerMs),
@@ -114,7 +113,7 @@ func (t *timeline) proceed(e *event) {
 // silent reports whether the partition of a candidate is silent when it would be created.
 func (t *timeline) silent(e event) bool {
 	for _, s := range t.silences {
-		if s.from <= e.at && e.at < s.to && s.partition == t.partition(e.draw) {
+		if s.from <= e.at && e.at < s.to && s.partition == t.partition(e) {
 			return true
 		}
 	}

@@ -38,6 +38,9 @@ type Workload interface {
 	Ends() []End
 	// NewKey reports whether rows of this origin carry another key than their original (a retry with a new id).
 	NewKey(origin int) bool
+	// ReusedID reports whether the key of an event holds an id that the workload gives to different events, so that
+	// equal keys of two events come from that.
+	ReusedID(event uint64) bool
 }
 
 // End is the end of a source partition that is finished: no row follows its last one.

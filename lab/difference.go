@@ -67,7 +67,7 @@ func (r *run) findDifferences(ctx context.Context) error {
 	for j, lanes := range seen {
 		for _, l := range lanes {
 			p := r.replays[j]
-			if f := r.smallestDifference(p.cause, before[0].seen, l.seen); f != nil {
+			if f := r.smallestDifference(p.cause, r.entries[l.strategy], before[0].seen, l.seen); f != nil {
 				f.replay = j
 				r.differences[difference{p.cause, l.strategy}] = f
 				r.tellMissing(f, p.pass.missing)
@@ -127,7 +127,7 @@ func (r *run) watch(ctx context.Context, wanted []watchLane) ([]*watchLane, erro
 		if l.lane.err != nil {
 			return nil, l.lane.err
 		}
-		l.prepare, l.all = e.plan.Prepare(r.workload), e.plan.SharedCache
+		l.prepare, l.all = e.prepare(e.plan), e.plan.SharedCache
 		lanes[i], handlers[i] = l, l
 	}
 	feed := r.newFeed()
@@ -188,7 +188,7 @@ func (l *watchLane) concerns(row *stream.Row) bool {
 
 // smallestDifference finds the key that differs with the fewest changes: one that ends with other rows if there is one,
 // else one whose changes differ. It puts the two timelines side by side.
-func (r *run) smallestDifference(cause string, before, after *watched) *found {
+func (r *run) smallestDifference(cause string, e entry, before, after *watched) *found {
 	keys := append(before.keys[:len(before.keys):len(before.keys)], after.keys...)
 	for _, same := range []func(a, b []watchedChange) bool{sameEnd, sameChanges} {
 		var smallest []watchedChange
@@ -201,7 +201,7 @@ func (r *run) smallestDifference(cause string, before, after *watched) *found {
 			}
 			smallest = all
 			f = &found{event: all[0].Tag.Event(), short: len(all) < longStory, text: fmt.Sprintf(
-				"%s: %s in the run, %s under %s", r.rowText(all[0].Tag), r.timeline(a), r.timeline(b), cause)}
+				"%s: %s in the run, %s under %s", r.rowText(e, all[0].Tag), r.timeline(a), r.timeline(b), cause)}
 		}
 		if f != nil {
 			return f
@@ -244,11 +244,18 @@ func sameChanges(a, b []watchedChange) bool {
 	return true
 }
 
-// rowText names the row's key.
-func (r *run) rowText(tag stream.Tag) string {
+// rowText names the columns of the row's key.
+func (r *run) rowText(e entry, tag stream.Tag) string {
 	schema, record := r.workload.Schema(), r.workload.Record(tag)
-	parts := make([]string, len(schema.Key))
-	for i, k := range schema.Key {
+	columns := schema.Key
+	if e.Key != nil {
+		columns = nil
+		for _, name := range e.Key.Columns {
+			columns = append(columns, schema.Index(name))
+		}
+	}
+	parts := make([]string, len(columns))
+	for i, k := range columns {
 		parts[i] = schema.Columns[k].Name + "=" + record[k].Format(schema.Columns[k])
 	}
 	return strings.Join(parts, " ")

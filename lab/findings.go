@@ -62,7 +62,11 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 			"cleared the state", count(n))
 	}
 	if n := s.WriteDuplicates; n > 0 {
-		note("%s rows stand in the result twice, because a batch that had failed after the write was run again", count(n))
+		why := "a batch that had failed after the write was run again"
+		if job.Spark != nil && job.Spark.MigrateMS > 0 {
+			why = "the new query has read again what the old one had written"
+		}
+		note("%s rows stand in the result twice, because %s", count(n), why)
 	}
 	notes = append(notes, auditFindings(s)...)
 	if s.WrongVersion > 0 && plan.Promise != strategies.AnyRow {

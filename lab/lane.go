@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"deduplab/results"
 	"deduplab/sim"
@@ -48,11 +49,18 @@ type lane struct {
 	atEnd    bool     // it runs only when all rows have come
 	cold     []sim.Cold
 	bytes    int64 // physical, at the end of the span
+	onDisk   int64 // live keys at that time
+	memory   int64 // of the tables, at the latest peak of the live keys
+	most     int64 // live keys at that peak
+	// mostEntries and mostPinned are peaks of what the tables hold.
+	mostEntries, mostPinned int64
 	// openState makes a cold store for what a micro-batch query keeps in memory; nil: the state is in memory.
 	openState func() (sim.Cold, error)
 	// withinTTL counts leaks though a row of the key had come within the TTL.
 	withinTTL int64
+	sums      bool       // the ledger sums a column
 	stages    *stages    // of a micro-batch query that is measured
+	after     *after     // what reads the result, nil for nothing
 	target    sim.Target // nil: in memory, or none
 	failed    string     // how the query ended before its input did
 	// takesNull says that rows without event time are taken, as Spark takes them; else the first one ends the job, and
@@ -71,7 +79,7 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	l := &lane{id: e.ID, from: from, measured: measured}
 	l.takesNull = plan.Batch != nil
 	if plan.Batch != nil && measured {
-		l.stages = newStages(e, r.workload.Schema())
+		l.stages = newStages(e, e.workload.Schema())
 	}
 	if plan.Batch != nil {
 		if l.target, l.err = r.openTarget(e, measured); l.err != nil {
@@ -90,23 +98,33 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		sink = strategies.Retract
 	}
 	ledger := sim.LedgerSpec{
-		Workload: r.workload, Sink: sink, CommitEvery: commit,
+		Workload: e.workload, Sink: sink, CommitEvery: commit,
 		KeyOnly: plan.Output == strategies.KeyOnly, ToChangelog: plan.ToChangelog,
 		Retracts: job.Sink == strategies.Upsert || plan.Changelog != stream.InsertOnly,
 	}
 	if measured {
-		ledger.Right = promised(plan, r.scenario.Version(), r.workload)
-		cause := causeOf(plan, r.workload)
+		ledger.Right = promised(plan, r.scenario.Version(), e.workload)
+		ledger.Amount = r.amount(e)
+		l.sums = ledger.Amount != nil
+		leaks := newLeaks(plan, e.workload)
 		ledger.Cause = func(leak sim.LeakedRow) string {
-			why := cause(leak)
+			why := leaks.cause(leak)
 			if plan.Batch != nil && plan.Batch.Restarted != nil && leak.At >= from+job.Spark.Restart && job.Spark.Restart > 0 {
 				why = "restart" // with other columns, which the old state is of no use for
 			}
-			if why == "ttl" && !leak.Update && seenWithin(r.workload, leak, plan.StateTTL) {
+			if at := job.Spark.Migrate.At; plan.Batch != nil && at > 0 && leak.At >= from+at &&
+				!slices.Contains([]string{"no_dedup", "regenerated_id", "same_batch"}, why) {
+				why = "restart" // a query that has not seen what came before
+			}
+			if why == "ttl" && !leak.Update && leaks.seenWithin(leak, plan.StateTTL) {
 				l.withinTTL++
 			}
 			return why
 		}
+	}
+	if measured && r.after != nil && plan.Output != strategies.KeyOnly {
+		l.after = r.after.reader(e.workload)
+		ledger.OnRow = l.after.row
 	}
 	l.ledger = sim.NewLedger(ledger)
 	if !measured {
@@ -115,20 +133,36 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	return l, l.err
 }
 
+// amount returns what the ledger of a strategy sums; nil where its result does not have it.
+func (r *run) amount(e entry) func(stream.Tag, []stream.Tag) int64 {
+	schema := e.workload.Schema()
+	column := schema.Index(r.scenario.Workload.Amount)
+	if column < 0 || !summed(e.plan, schema, column) {
+		return nil
+	}
+	of := amountOf(e.workload, column)
+	return func(tag stream.Tag, parts []stream.Tag) int64 {
+		if parts != nil {
+			tag = parts[column]
+		}
+		return of(tag)
+	}
+}
+
 // newTask makes the task of a lane.
 func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 	plan := e.plan
 	switch {
 	case plan.Batch == nil:
-		return sim.NewTask(r.taskSpec(plan, l, sample))
+		return sim.NewTask(r.taskSpec(e, plan, l, sample))
 	case len(plan.Front) == 0:
 		engine := sim.NewBatchEngine(r.batchSpec(e, l, sample))
 		l.watchBatches(engine)
 		return engine
 	}
-	chain := sim.ChainSpec{Records: r.workload, Query: r.batchSpec(e, l, sample)}
+	chain := sim.ChainSpec{Records: e.workload, Query: r.batchSpec(e, l, sample)}
 	for _, f := range plan.Front {
-		chain.Tasks = append(chain.Tasks, r.taskSpec(f.Plan, l, sample))
+		chain.Tasks = append(chain.Tasks, r.taskSpec(e, f.Plan, l, sample))
 	}
 	if l.stages != nil {
 		chain.OnChange = l.stages.change
@@ -145,16 +179,16 @@ func (l *lane) watchBatches(query *sim.BatchEngine) {
 	}
 }
 
-// taskSpec says how a strategy runs that takes a record at a time.
-func (r *run) taskSpec(plan strategies.Plan, l *lane, sample stream.Time) sim.TaskSpec {
+// taskSpec says how a strategy, or one in front of a micro-batch query, runs that takes a record at a time.
+func (r *run) taskSpec(e entry, plan strategies.Plan, l *lane, sample stream.Time) sim.TaskSpec {
 	job := r.scenario.Job
 	declared := plan.Changelog
 	if plan.ToChangelog {
 		declared = plan.Input
 	}
 	return sim.TaskSpec{
-		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: r.workload, New: plan.New,
-		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: plan.Prepare(r.workload),
+		Parallelism: job.Parallelism, Readers: job.Parallelism, Records: e.workload, New: plan.New,
+		UpdateBefore: declared.Has(stream.UpdateBefore), Prepare: e.prepare(plan),
 		CheckpointInterval: job.Checkpoint.Interval, OnTimer: l.onTimer,
 		NewTable: func(_ int, ttl stream.Time) *sim.Table { return r.newTable(l, ttl, sample) },
 	}
@@ -175,7 +209,7 @@ func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
 	spark := r.scenario.Job.Spark
 	from, to := r.workload.Span()
 	spec := sim.BatchSpec{
-		Records: r.workload, Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
+		Records: e.workload, Prepare: e.prepare(e.plan), Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
 		NoDataBatches: spark.NoDataBatches,
 		NewTable:      func() *sim.Table { return r.newTable(l, 0, sample) },
 	}
@@ -195,6 +229,10 @@ func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
 			next = e.plan.Batch
 		}
 		spec.Restart = &sim.BatchRestart{At: from + spark.Restart, Stages: next.Spec(sim.BatchSpec{}, 0).Stages}
+	}
+	if m := spark.Migrate; m.At > 0 {
+		spec.Restart = &sim.BatchRestart{At: from + m.At, Stages: e.plan.Batch.Spec(sim.BatchSpec{}, 0).Stages, Anew: true,
+			Overlap: m.Overlap}
 	}
 	if l.target != nil {
 		spec.Target = l.target
@@ -306,6 +344,9 @@ func (l *lane) measureDisk(at stream.Time) {
 	if len(l.cold) == 0 {
 		return
 	}
+	for _, sub := range l.task.Subtasks() {
+		l.onDisk += int64(sub.State.LiveKeys)
+	}
 	l.task.Tables(func(_ int, t *sim.Table) {
 		t.Flush(at)
 		if l.openState != nil && l.err == nil { // a deadline holds its entry in memory, where no RocksDB would keep it
@@ -365,8 +406,23 @@ func (l *lane) sample(at stream.Time) {
 		l.peaks[i] = max(l.peaks[i], int64(sub.State.LiveKeys))
 	}
 	l.series = append(l.series, s)
+	l.measureTables(s.KeysLive)
 	if chain, ok := l.task.(*sim.Chain); ok {
 		l.stages.held(chain)
+	}
+}
+
+// measureTables notes what the tables take, while so many keys are alive.
+func (l *lane) measureTables(live int64) {
+	var entries, pinned, memory int64
+	l.task.Tables(func(_ int, t *sim.Table) {
+		entries += int64(t.Held())
+		pinned += int64(t.Pinned())
+		memory += t.Memory()
+	})
+	l.mostEntries, l.mostPinned = max(l.mostEntries, entries), max(l.mostPinned, pinned)
+	if live >= l.most {
+		l.most, l.memory = live, memory
 	}
 }
 
@@ -394,8 +450,12 @@ func (l *lane) close() {
 	}
 }
 
-// state fills in the state section.
-func (l *lane) state() results.State {
+// state fills in the state section. Keys are the distinct keys that had come by each sample, nil where those are the
+// events.
+func (l *lane) state(keys []int64) results.State {
+	for i, n := range keys {
+		l.series[i].Keys = n
+	}
 	s := results.State{Series: l.series, PhysicalBytes: l.bytes}
 	for _, sample := range l.series {
 		s.KeysLivePeak = max(s.KeysLivePeak, sample.KeysLive)
@@ -405,6 +465,16 @@ func (l *lane) state() results.State {
 	}
 	if n := len(l.series); n > 0 {
 		s.KeysLiveEnd, s.BytesEnd = l.series[n-1].KeysLive, l.series[n-1].Bytes
+	}
+	if s.KeysLivePeak > 0 {
+		s.LogicalBytesPerKey = float64(s.BytesPeak) / float64(s.KeysLivePeak)
+		s.BytesPerKey = float64(l.memory) / float64(l.most)
+	}
+	if len(l.cold) > 0 {
+		s.BytesPerKey = 0
+		if l.onDisk > 0 {
+			s.BytesPerKey = float64(l.bytes) / float64(l.onDisk)
+		}
 	}
 	s.Class = measuredClass(l.series)
 	return s

@@ -207,15 +207,15 @@ func (r *run) under(c cause, p *replay) *run {
 	scenario.Job = p.job
 	v := &run{scenario: &scenario, options: r.options, workload: r.workload, perturbation: p.feed}
 	for _, e := range r.entries {
-		refused := e.plan.Refused
-		e.closed = ""
+		args, _ := e.Strategy.ScaleExpiry(e.Args, p.times, p.by)
+		again := e.Entry
+		again.Args = args
+		planned := v.entry(again, v.plannerJob())
+		planned.plan.Refused = e.plan.Refused
 		if c.closed != nil && !r.options.runClosed {
-			e.closed = c.closed(r, e)
+			planned.closed = c.closed(r, e)
 		}
-		e.Args, _ = e.Strategy.ScaleExpiry(e.Args, p.times, p.by)
-		e.plan = e.Strategy.Plan(e.Args, v.plannerJob())
-		e.plan.Refused = refused
-		v.entries = append(v.entries, e)
+		v.entries = append(v.entries, planned)
 	}
 	return v
 }

@@ -24,9 +24,12 @@ func (r *run) result() *results.Run {
 			CatchUpRate: r.catchUpRate(), MiniBatchMS: int64(s.Job.MiniBatch.Latency), MiniBatchSize: s.Job.MiniBatch.Size,
 			Table: s.Job.TableKind(), Shuffle: s.Job.Spark.Shuffle,
 		},
-		Workload: r.base.survey.result(),
+		Workload: r.base.survey.result(), Keys: r.base.survey.keyResults(),
 	}
 	out.Workload.Spec = s.WorkloadSpec()
+	if r.after != nil {
+		out.After = r.after.describe()
+	}
 	if slices.ContainsFunc(r.entries, func(e entry) bool { return e.plan.Batch != nil }) {
 		out.Job.Spark = sparkJob(s.Job.Spark)
 		out.Versions["spark"] = strategies.Spark
@@ -50,6 +53,9 @@ func fillIn(r *results.Run) {
 	r.Require, r.Strategies, r.Summary = orEmpty(r.Require), orEmpty(r.Strategies), orEmpty(r.Summary)
 	r.Workload.BadRows = orEmpty(r.Workload.BadRows)
 	r.Workload.Arrivals, r.Workload.Watermark = orEmpty(r.Workload.Arrivals), orEmpty(r.Workload.Watermark)
+	for i := range r.Keys {
+		r.Keys[i].Examples = orEmpty(r.Keys[i].Examples)
+	}
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
 		s.Subtasks, s.Determinism, s.Verdicts = orEmpty(s.Subtasks), orEmpty(s.Determinism), orEmpty(s.Verdicts)
@@ -90,8 +96,11 @@ func (r *run) strategy(i int, e entry, out *results.Run) results.Strategy {
 		},
 		LeaksByCause: map[string]int64{}, LossesByCause: map[string]int64{},
 	}
+	if e.Key != nil {
+		s.Key = e.Key.Name
+	}
 	if l := r.base.lanes[i]; l != nil {
-		r.measured(&s, i, l, plan, out.Workload)
+		r.measured(&s, i, l, e, out.Workload)
 	}
 	s.Verdicts = judge(r.scenario.Require, &s)
 	s.Findings = findings(&s, plan, out.Job)
@@ -99,14 +108,22 @@ func (r *run) strategy(i int, e entry, out *results.Run) results.Strategy {
 }
 
 // measured fills in the numbers of a strategy that ran.
-func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan, w results.Workload) {
+func (r *run) measured(s *results.Strategy, i int, l *lane, e entry, w results.Workload) {
+	survey := r.base.survey
 	l.ledger.Result(s)
 	s.Examples = l.ledger.Examples()
-	s.State = l.state()
+	s.State = l.state(survey.keysAt(e.Key))
+	if l.sums {
+		of := l.ledger.Sums()
+		s.Amount = sums{survey.expected, of.Kept, of.Twice, of.Gone}.amount(survey.column)
+	}
 	s.LateDropped, s.LeakedWithinTTL, s.Failed = l.late, l.withinTTL, l.failed
 	if l.batches != nil {
 		s.Stages = l.stages.result(l.firsts, s, r.scenario.Job.Spark.Shuffle)
 		s.Spark = l.batches.result(l.series)
+	}
+	if l.after != nil {
+		s.After = l.after.result(r.after)
 	}
 	if s.ResultRows > 0 {
 		s.Residual = float64(s.Leaked) / float64(s.ResultRows)
@@ -114,10 +131,10 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, plan strategies.Plan
 	if w.Copies > 0 {
 		s.LeakRate = float64(s.Leaked) / float64(w.Copies)
 	}
-	s.Undeclared = undeclared(plan.Changelog, s.Changes)
+	s.Undeclared = undeclared(e.plan.Changelog, s.Changes)
 	s.AppendOnlyViol = s.Updates
-	if !w.Labelled {
-		// The key is the truth, so a distinct event taken for a copy cannot be told.
+	if !w.Labelled && e.Key == nil {
+		// This key is the truth, so a distinct event taken for a copy cannot be told.
 		s.Fates.Swallowed = -1
 	}
 	for j := range l.rows {

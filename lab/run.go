@@ -27,6 +27,8 @@ type Options struct {
 	OpenState func() (sim.Cold, error)
 	// OpenTarget opens the table of a strategy that writes to one. Nil: in memory.
 	OpenTarget func(TargetSpec) (sim.Target, error)
+	// Once delivers the stream once: no replays, so that requirements on determinism do not apply, and no stories.
+	Once bool
 	// SpillAt is the number of entries that a table keeps in memory before it moves them to its cold store (default
 	// 2,000,000).
 	SpillAt int
@@ -60,6 +62,9 @@ func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, e
 		return r.partial(err)
 	}
 	r.retire()
+	if o.Once {
+		return r.result(), nil
+	}
 	if err := r.replay(ctx); err != nil {
 		return r.partial(err)
 	}
@@ -91,6 +96,11 @@ func newRun(s *scenarios.Scenario, o Options) (*run, error) {
 	}
 	o.OpenState = oneByOne(o.OpenState)
 	r := &run{scenario: s, options: o, workload: workload}
+	if s.After != (scenarios.After{}) {
+		if r.after, err = newAfter(s.After, workload); err != nil {
+			return nil, err
+		}
+	}
 	return r, r.plan()
 }
 
@@ -109,7 +119,7 @@ func oneByOne(open func() (sim.Cold, error)) func() (sim.Cold, error) {
 
 // basePass is the delivery that is measured.
 func (r *run) basePass(ctx context.Context) (*pass, error) {
-	return r.pass(ctx, "run", newSurvey(r.workload))
+	return r.pass(ctx, "run", newSurvey(r.workload, r.scenario.Workload))
 }
 
 // open makes or finds the workload of a scenario.
@@ -127,6 +137,7 @@ type run struct {
 	workload gen.Workload
 	entries  []entry
 	base     *pass
+	after    *after // the truth, nil where nothing reads the results
 	replays  []*replay
 	// perturbation is how a replay reads the workload.
 	perturbation sim.Perturbation
@@ -137,12 +148,29 @@ type run struct {
 // entry is one strategy, planned for the job.
 type entry struct {
 	scenarios.Entry
-	plan   strategies.Plan
-	closed string // why it need not run in a replay
+	plan     strategies.Plan
+	workload gen.Workload // under the strategy's key
+	closed   string       // why it need not run in a replay
 }
 
 // runs reports whether there is something to run.
 func (e entry) runs() bool { return e.plan.Refused == "" && e.closed == "" }
+
+// prepare returns what fills in a row for a plan of the strategy beside what the source gives; nil where there is nothing
+// to do.
+func (e entry) prepare(plan strategies.Plan) func(*stream.Row) {
+	fill := plan.Prepare(e.workload)
+	keyed, ok := e.workload.(*gen.Keyed)
+	if !ok || plan.Key == strategies.ByRow {
+		return fill
+	}
+	return func(row *stream.Row) {
+		row.Key = keyed.Key(row.Tag)
+		if fill != nil {
+			fill(row)
+		}
+	}
+}
 
 // plannerJob is what the planner knows of the job.
 func (r *run) plannerJob() strategies.Job {
@@ -159,7 +187,7 @@ func (r *run) plan() error {
 	for _, e := range r.scenario.Strategies {
 		ids = append(ids, e.ID)
 		if len(r.options.Only) == 0 || slices.Contains(r.options.Only, e.ID) {
-			r.entries = append(r.entries, entry{Entry: e, plan: e.Strategy.Plan(e.Args, job)})
+			r.entries = append(r.entries, r.entry(e, job))
 		}
 	}
 	for _, id := range r.options.Only {
@@ -177,6 +205,16 @@ func (r *run) retire() {
 			r.entries[i].plan.Refused, r.base.lanes[i] = l.noEventTime.Error(), nil
 		}
 	}
+}
+
+// entry plans a strategy under its key.
+func (r *run) entry(e scenarios.Entry, job strategies.Job) entry {
+	e.Rekey(&job)
+	planned := entry{Entry: e, plan: e.Strategy.Plan(e.Args, job), workload: r.workload}
+	if e.Key != nil {
+		planned.workload = gen.WithKey(r.workload, *e.Key)
+	}
+	return planned
 }
 
 // catchUpRate is the number of rows a second that a reader handles in a catch-up replay.

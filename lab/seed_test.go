@@ -158,6 +158,76 @@ so it is with another number or other types        | one-more                | a
 but other columns of the same types are accepted   | another-column          | losses_by_cause.key_merge > 3000
   and the old state is of no use any more          | other-order             | leaks_by_cause.restart > 0, leaked: fail
 a restart with the same columns changes nothing    | same-columns            | all: pass
+
+# migration: "start a new query from an offset slightly before the old query stopped, and let tier 2 absorb the overlap"
+
+without tier 2 the overlap is written twice        | drop-duplicates-within-watermark | write_duplicates > 90
+  and copies of what it has never seen come too    | drop-duplicates-within-watermark | leaked: fail
+  all of it because of the migration               | drop-duplicates-within-watermark | leaks_by_cause.horizon == 0
+MERGE absorbs it                                   | tiers                   | all: pass, write_duplicates == 0
+
+# replayed-batch: "that is not a data duplicate; it is a write duplicate, and the fix is an idempotent sink"
+
+an append sink writes the batch twice              | append-batch-sink       | write_duplicates > 50, lost: pass
+a dedup operator does not help                     | drop-duplicates-within-watermark | write_duplicates > 50
+                                                   | drop-duplicates-within-watermark | leaks_by_cause.no_dedup == 0
+a sink that knows the batch skips it               | idempotent-batch-sink   | write_duplicates == 0
+  and leaves every data duplicate                  | idempotent-batch-sink   | leaks_by_cause.no_dedup >= 100%
+MERGE removes both                                 | merge-insert-only       | all: pass
+  and so does a dedup operator before that sink    | both                    | all: pass
+
+# regenerated-id: "every tier is blind; tier 3's audit shows near-zero duplicates while downstream counts are high"
+
+the tiers find nothing that has a new id           | tiered                  | leaks_by_cause.regenerated_id > 90%
+                                                   | tiered                  | leaks_by_cause.unexplained == 0
+  so that counts are as high as without them       | pass-through            | after.window.count.error > 0.02
+                                                   | tiered                  | after.window.count.error > 0.02
+                                                   | tiered                  | after.window.wrong == 48
+  but a key of the content finds them              | by-content              | leaks_by_cause.regenerated_id == 0
+                                                   | by-content              | after.window.count.error < 0.002
+
+# content-key: "two identical 5-dollar coffee purchases become one; revenue drops slightly after enabling deduplication"
+
+the content merges payments that are two           | by-content              | losses_by_cause.key_merge > 10
+  and revenue drops                                | by-content              | amount.gone_rate > 0.0003, leaked == 0
+with the client's sequence number it does not      | by-content-seq          | lost == 0, leaked == 0, all: pass
+a field that changes on retry finds no copy        | by-content-sent         | leaks_by_cause.unexplained == 0
+                                                   | by-content-sent         | leaked > 50%, lost == 0
+the position catches what was read again           | by-position             | leaked < 80%, lost == 0
+  but no retry                                     | by-position             | leaked > 60%
+
+# backfill-month: "a replay of a month falls outside the MERGE lookback and inserts a month of duplicates"
+
+MERGE with a lookback inserts the month again      | merge-insert-only       | leaks_by_cause.lookback > 95%
+                                                   | merge-insert-only       | after.window.worst == 1
+the anti-join does not                             | anti-join-backfill      | all: pass, leaked == 0
+nor a MERGE that reads the whole table             | merge-whole-table       | all: pass, leaked == 0
+behind a watermark the flood is late               | behind-a-watermark      | spark.numRowsDroppedByWatermark >= 95%
+                                                   | behind-a-watermark      | all: pass
+
+# dedup-before: "a duplicate that reaches a windowed aggregation inflates a count"
+
+it counts, and so does revenue                     | pass-through            | after.window.count.error > 0.015
+                                                   | pass-through            | after.window.sum.error > 0.015
+  and a dedup behind it cannot see it any more     | pass-through            | after.window.equal == 0
+"produces duplicate join output"                   | pass-through            | after.join.rows.error > 0.01
+what a horizon leaks inflates them too             | drop-duplicates-within-watermark | after.window.sum.error > 0.005
+                                                   | drop-duplicates-within-watermark | after.window.equal == 0
+before the aggregate nothing is counted twice      | merge-insert-only       | after.window.wrong == 0
+                                                   | merge-insert-only       | after.join.rows.error == 0, all: pass
+
+# tiers: "no single mechanism covers that whole distribution cheaply"
+
+an hour in the stream leaves the tail              | stream-1h               | leaks_by_cause.horizon > 15%
+three days in the stream cost 50 times the keys    | stream-1h               | state.keys_live_peak < 130
+                                                   | stream-3d               | state.keys_live_peak > 6500
+a lookback leaves what comes after it              | merge-insert-only       | leaks_by_cause.lookback > 0
+                                                   | merge-insert-only       | leaks_by_cause.unexplained == 0
+an audit alone lets all in, and repairs it later   | audit                   | leaked == 0, changes.delete >= 100%
+three tiers leave nothing                          | three-tiers             | all: pass, changes.delete < 5%
+  for the keys of an hour                          | three-tiers             | state.keys_live_peak < 130
+Flink may be the first tier                        | ptf-then-merge          | leaks_by_cause.lookback > 0, lost == 0
+                                                   | ptf-then-merge          | state.keys_live_peak < 130
 `
 
 func TestSeed(t *testing.T) {
@@ -216,6 +286,54 @@ func unmet(run *results.Run, s *results.Strategy, condition string) string {
 		return ""
 	}
 	return fmt.Sprintf("%s is %v, wanted %s %v", words[0], value, words[1], bound)
+}
+
+// The article's three tiers, each with what it catches of the stream's copies: nearly all in the stream, the tail at the
+// sink, and what is left in the audit. Where producers make new ids, all three together catch next to nothing.
+func TestSeedTiers(t *testing.T) {
+	for _, c := range []struct {
+		scenario, strategy string
+		least, most        []float64 // share of the copies that each stage catches
+	}{
+		{"tiers", "three-tiers", []float64{0.70, 0.10, 0.01}, []float64{0.90, 0.25, 0.10}},
+		{"tiers", "ptf-then-merge", []float64{0.70, 0.10}, []float64{0.90, 0.25}},
+		{"tiers", "audit", []float64{0, 1}, []float64{0, 1}},
+		{"regenerated-id", "tiered", []float64{0, 0.01, 0}, []float64{0.02, 0.06, 0}},
+		{"migration", "tiers", []float64{0.9, 0.9}, []float64{1.1, 2}}, // the overlap comes twice
+	} {
+		run := shipped(t, c.scenario)
+		stages := strategyOf(t, run, c.strategy).Stages
+		if len(stages) != len(c.least) {
+			t.Errorf("%s, %s: %d stages", c.scenario, c.strategy, len(stages))
+			continue
+		}
+		for i, stage := range stages {
+			if share := float64(stage.Caught) / float64(run.Workload.Copies); share < c.least[i] || share > c.most[i] {
+				t.Errorf("%s, %s: stage %d, %s, catches %.1f %% of the copies, wanted %.0f to %.0f %%", c.scenario, c.strategy,
+					i+1, stage.Name, 100*share, 100*c.least[i], 100*c.most[i])
+			}
+		}
+	}
+}
+
+// A deduplication behind the aggregate sees nothing: the rows of the windows are all different, however often an event
+// was counted, and without those that equal another one, which are none, the sums are as wrong as before.
+func TestSeedMisplacedOrder(t *testing.T) {
+	run := shipped(t, "dedup-before")
+	for i := range run.Strategies {
+		s := &run.Strategies[i]
+		w := s.After.Window
+		if s.Leaked > 0 != (w.Count.Value > w.Count.Truth) {
+			t.Errorf("%s leaves %d copies, and %d rows are counted, %d in truth", s.ID, s.Leaked, w.Count.Value, w.Count.Truth)
+		}
+		if w.Count.Value-w.Count.Truth != s.Leaked-s.Lost {
+			t.Errorf("%s: %d rows are counted too many, but it leaves %d copies and loses %d events", s.ID,
+				w.Count.Value-w.Count.Truth, s.Leaked, s.Lost)
+		}
+		if w.Equal != 0 {
+			t.Errorf("%s: %d rows of the windows are equal to another one", s.ID, w.Equal)
+		}
+	}
 }
 
 // "ordering by the key under TO_CHANGELOG comes closest of all the pure-SQL options": nothing else in SQL that is
@@ -305,7 +423,9 @@ func each(t *testing.T, w gen.Workload, f func(*stream.Row)) {
 
 // shippedNames are the scenarios that the lab ships.
 var shippedNames = []string{"orders", "orders-exact", "orders-log-append", "orders-last-price", "radio-frames",
-	"earthquakes", "flights", "spark-state", "spark-horizon", "quiet-input-min", "quiet-input-max", "key-change"}
+	"earthquakes", "flights", "spark-state", "spark-horizon", "quiet-input-min", "quiet-input-max", "key-change",
+	"migration", "replayed-batch", "regenerated-id", "dedup-before", "tiers",
+	"content-key", "backfill-month"}
 
 // shippedRuns run each shipped scenario once a test binary.
 var shippedRuns = func() map[string]func() (*results.Run, error) {

@@ -170,7 +170,7 @@ func sparkJob(s scenarios.Spark) *results.SparkJob {
 	if s.Trigger.AvailableNow {
 		job.Trigger = scenarios.AvailableNow
 	}
-	job.RestartMS = int64(s.Restart)
+	job.RestartMS, job.MigrateMS, job.OverlapMS = int64(s.Restart), int64(s.Migrate.At), int64(s.Migrate.Overlap)
 	for _, at := range s.Failures {
 		job.FailuresMS = append(job.FailuresMS, int64(at))
 	}

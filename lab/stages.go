@@ -212,7 +212,7 @@ func (s *stage) shuffle(rows int64, keyFirst bool) {
 func (r *run) openTarget(e entry, measured bool) (sim.Target, error) {
 	for _, s := range e.plan.Batch.Stages {
 		if s.Writes && measured && r.options.OpenTarget != nil {
-			return r.options.OpenTarget(TargetSpec{e.ID, r.workload, s.UniqueKey, s.NullSafe})
+			return r.options.OpenTarget(TargetSpec{e.ID, e.workload, s.UniqueKey, s.NullSafe})
 		}
 	}
 	return nil, nil

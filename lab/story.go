@@ -19,8 +19,8 @@ type stories struct {
 }
 
 // tell tells stories: of the rows of some events, and of all rows that share a key with one of them. Events are given by
-// index of the strategy, and so are the stories.
-func (r *run) tell(ctx context.Context, events map[int][]uint64) (map[int]stories, error) {
+// index of the strategy, and so are the stories. Those of more than the given number of rows are left out; 0: none is.
+func (r *run) tell(ctx context.Context, events map[int][]uint64, most int) (map[int]stories, error) {
 	var tellers []*teller
 	var handlers []handler
 	for _, i := range slices.Sorted(maps.Keys(events)) {
@@ -29,6 +29,7 @@ func (r *run) tell(ctx context.Context, events map[int][]uint64) (map[int]storie
 			return nil, err
 		}
 		defer t.lane.close()
+		t.most = most
 		tellers, handlers = append(tellers, t), append(handlers, t)
 	}
 	if len(tellers) == 0 {
@@ -52,7 +53,7 @@ func (r *run) tell(ctx context.Context, events map[int][]uint64) (map[int]storie
 		s := stories{of: map[uint64]int{}}
 		for _, told := range t.told {
 			if len(told.rows) == 0 {
-				continue // its rows are in the story of another event, which has the same key
+				continue // it is too long, or its rows are in the story of another event, which has the same key
 			}
 			s.list = append(s.list, t.story(told))
 			for _, tag := range told.rows {
@@ -79,14 +80,30 @@ func (r *run) findKeys(ctx context.Context, tellers []*teller) error {
 			for _, t := range tellers {
 				if told := t.byEvent[buffer[i].Tag.Event()]; told != nil {
 					row := t.prepared(&buffer[i])
-					if t.byKey[row.Key] == nil {
+					if told.own++; t.most > 0 && told.own > t.most {
+						t.leaveOut(told)
+					} else if t.byKey[row.Key] == nil {
 						t.byKey[row.Key] = told
+						t.keys = append(t.keys, row.Key)
 					}
 				}
 			}
 		}
 	}
 }
+
+// leaveOut stops a story that has become too long.
+func (t *teller) leaveOut(told *tale) {
+	t.keys = slices.DeleteFunc(t.keys, func(key stream.Key) bool { return t.byKey[key] == told })
+	maps.DeleteFunc(t.byKey, func(_ stream.Key, of *tale) bool { return of == told })
+	maps.DeleteFunc(t.byEvent, func(_ uint64, of *tale) bool { return of == told })
+	maps.DeleteFunc(t.byRow, func(_ stream.Tag, of *tale) bool { return of == told })
+	t.told = slices.DeleteFunc(t.told, func(of *tale) bool { return of == told })
+}
+
+// mostStoryRows is how many rows the story of an example has at most: that of an id which a bot sends all day is nothing
+// to read.
+const mostStoryRows = 200
 
 // tellExamples tells the stories of the example rows of all strategies, and of the differences that replays have found:
 // these twice, in the run and in the replay.
@@ -118,7 +135,7 @@ func (r *run) tellExamples(ctx context.Context, out *results.Run) error {
 		if pass > 0 {
 			teller = r.replays[pass-1].run
 		}
-		told[pass], err = teller.tell(ctx, events[pass])
+		told[pass], err = teller.tell(ctx, events[pass], mostStoryRows)
 		return err
 	})
 	if err != nil {
@@ -139,7 +156,7 @@ func (r *run) tellExamples(ctx context.Context, out *results.Run) error {
 		}
 		for j := range s.Determinism {
 			d := &s.Determinism[j]
-			if f := r.differences[difference{d.Cause, i}]; f != nil && f.short {
+			if f := r.differences[difference{d.Cause, i}]; f != nil && base.of[f.event] > 0 {
 				d.Stories = []results.Story{base.about(f.event), told[1+f.replay][i].about(f.event)}
 			}
 		}
@@ -163,9 +180,11 @@ type teller struct {
 	task     task
 	prepare  func(*stream.Row)
 	all      bool // other keys matter too
+	most     int  // rows of a story; 0: any number
 	told     []*tale
 	byEvent  map[uint64]*tale
 	byKey    map[stream.Key]*tale
+	keys     []stream.Key // of byKey
 	// byRow finds the tale of a row that has been seen.
 	byRow     map[stream.Tag]*tale
 	watermark stream.Time
@@ -176,6 +195,7 @@ type teller struct {
 
 // tale is a story that is being written.
 type tale struct {
+	own   int // rows of its event
 	rows  []stream.Tag
 	keys  []stream.Key  // of each row
 	came  []stream.Time // when each row could be read
@@ -213,7 +233,7 @@ func (e entryState) expired(at stream.Time) bool {
 func (r *run) newTeller(strategy int, events []uint64) (*teller, error) {
 	e := r.entries[strategy]
 	t := &teller{
-		run: r, strategy: strategy, lane: &lane{}, prepare: e.plan.Prepare(r.workload), all: e.plan.SharedCache,
+		run: r, strategy: strategy, lane: &lane{}, prepare: e.prepare(e.plan), all: e.plan.SharedCache,
 		byEvent: map[uint64]*tale{}, byKey: map[stream.Key]*tale{}, byRow: map[stream.Tag]*tale{},
 		timers: map[sim.TimerEvent][]*tale{}, watermark: stream.MinTime,
 	}
@@ -266,6 +286,10 @@ func (t *teller) push(rows []stream.Row) {
 	for i := range rows {
 		row := t.prepared(&rows[i])
 		told := t.byKey[row.Key]
+		if told != nil && t.most > 0 && len(told.rows) == t.most {
+			t.leaveOut(told)
+			told = nil
+		}
 		if told == nil {
 			if t.all {
 				t.task.Row(&rows[i])
@@ -358,12 +382,13 @@ func (t *teller) observe(at stream.Time) {
 	t.expire(at)
 	now := map[*tale][]entryState{}
 	t.task.Tables(func(_ int, table *sim.Table) {
-		table.Each(func(e *sim.Entry) {
-			told, is := t.byKey[e.Key], entryState{table, e.Key, e.Written(), e.Has(sim.Pinned)}
-			if told != nil && !is.expired(at) {
+		for _, key := range t.keys {
+			e, ok := table.Peek(key)
+			told, is := t.byKey[key], entryState{table, key, e.Written(), e.Has(sim.Pinned)}
+			if ok && !is.expired(at) {
 				now[told] = append(now[told], is)
 			}
-		})
+		}
 	})
 	for _, told := range t.told {
 		told.observe(now[told], at)

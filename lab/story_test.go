@@ -69,7 +69,7 @@ func TestStoriesAgreeWithTheLedger(t *testing.T) {
 			events[i] = append(events[i], uint64(event))
 		}
 	}
-	told, err := r.tell(ctx, events)
+	told, err := r.tell(ctx, events, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

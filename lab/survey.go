@@ -7,6 +7,7 @@ import (
 
 	"deduplab/gen"
 	"deduplab/results"
+	"deduplab/scenarios"
 	"deduplab/sim"
 	"deduplab/stream"
 )
@@ -30,6 +31,11 @@ type survey struct {
 	dots    []results.Arrival
 	nextDot []stream.Time // by partition
 	late    lateDots
+
+	keys     []*keyCount
+	amount   func(stream.Tag) int64 // nil: nothing is summed
+	column   stream.Column          // that is summed
+	expected int64
 }
 
 // How finely the stream is drawn over the span: dots of all partitions together, and steps of the watermark.
@@ -38,12 +44,16 @@ const (
 	watermarkLen = 600
 )
 
-func newSurvey(w gen.Workload) *survey {
+func newSurvey(w gen.Workload, scenario scenarios.Workload) *survey {
 	from, to := w.Span()
 	s := &survey{
 		workload: w, from: from, to: to, byOrigin: make([]int64, len(w.Origins())),
 		newest: make([]stream.Time, w.Partitions()), watermark: stream.MinTime, nextStair: from,
-		nextDot: make([]stream.Time, w.Partitions()), late: newLateDots(to - from),
+		nextDot: make([]stream.Time, w.Partitions()), late: newLateDots(to - from), keys: newKeyCounts(scenario, w),
+	}
+	if schema := w.Schema(); scenario.Amount != "" {
+		column := schema.Index(scenario.Amount)
+		s.amount, s.column = amountOf(w, column), schema.Columns[column]
 	}
 	for i := range s.newest {
 		s.newest[i], s.nextDot[i] = stream.MinTime, from
@@ -57,8 +67,13 @@ func (s *survey) read(b *sim.Batch) {
 	for _, m := range b.Marks {
 		s.measure(b.Rows[row:m.Before])
 		row = m.Before
-		if m.Kind == sim.CombinedWatermark {
+		switch m.Kind {
+		case sim.CombinedWatermark:
 			s.advance(m)
+		case sim.Sample:
+			for _, k := range s.keys {
+				k.sample()
+			}
 		}
 	}
 	s.measure(b.Rows[row:])
@@ -91,6 +106,9 @@ func (s *survey) measure(rows []stream.Row) {
 		s.byOrigin[r.Tag.Origin()]++
 		if r.First {
 			s.firsts++
+			if s.amount != nil {
+				s.expected += s.amount(stream.NewTag(r.Tag.Event(), 0, 0))
+			}
 		} else {
 			s.horizon.Add(r.Arrival - s.workload.FirstArrival(r.Tag.Event()))
 		}
@@ -100,6 +118,9 @@ func (s *survey) measure(rows []stream.Row) {
 		s.newest[r.Partition] = max(s.newest[r.Partition], r.Event)
 		if r.Arrival <= s.to && r.Event != stream.NullTime {
 			s.draw(r)
+		}
+		for _, k := range s.keys {
+			k.read(r)
 		}
 	}
 }
@@ -191,4 +212,23 @@ func (s *survey) result() results.Workload {
 		w.ByOrigin[origin] += s.byOrigin[i]
 	}
 	return w
+}
+
+// keyResults are what each key makes of the stream.
+func (s *survey) keyResults() []results.Key {
+	var out []results.Key
+	for _, k := range s.keys {
+		out = append(out, k.result(s.expected, s.column))
+	}
+	return out
+}
+
+// keysAt is the number of distinct keys by sample of the state; nil for the workload's own key.
+func (s *survey) keysAt(key *gen.Key) []int64 {
+	for _, k := range s.keys {
+		if key != nil && k.key.Name == key.Name {
+			return k.distinct
+		}
+	}
+	return nil
 }

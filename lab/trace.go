@@ -45,7 +45,7 @@ func Trace(ctx context.Context, s *scenarios.Scenario, o Options, c Choice) (*re
 			wanted[i] = events
 		}
 	}
-	told, err := r.tell(ctx, wanted)
+	told, err := r.tell(ctx, wanted, 0)
 	if err != nil {
 		return nil, err
 	}

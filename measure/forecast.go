@@ -35,7 +35,9 @@ var spans = []stream.Time{100, 1e3, 10e3, 30e3, 60e3, 5 * 60e3, 10 * 60e3, 30 * 
 	6 * 3600e3, 12 * 3600e3, 86400e3, 2 * 86400e3, 3 * 86400e3, 7 * 86400e3, 14 * 86400e3, 28 * 86400e3, 90 * 86400e3,
 	365 * 86400e3}
 
-// roundUp is the shortest usual span that is not below.
+// RoundUp is the shortest usual span that is not below one in milliseconds; beyond a year, whole days.
+func RoundUp(t stream.Time) stream.Time { return roundUp(Span(t) * millisecond) }
+
 func roundUp(at Span) stream.Time {
 	for _, s := range spans {
 		if Span(s)*millisecond >= at {

@@ -32,15 +32,21 @@ type chart struct {
 	Height  int    `json:"-"`
 	Group   string `json:"group,omitempty"` // charts of a group zoom together
 	Note    string `json:"note,omitempty"`  // what the numbers of a tooltip are
-	Option  any    `json:"option"`
-	X       string `json:"x"`
-	Y       string `json:"y"`
+	// Strategies says that its lines or series are strategies, by id, and can be chosen among; Notes is what its legend
+	// adds to their names.
+	Strategies bool              `json:"strategies,omitempty"`
+	Notes      map[string]string `json:"notes,omitempty"`
+	// Dots says that it is made of dots with labels, each for several strategies.
+	Dots   bool   `json:"dots,omitempty"`
+	Option any    `json:"option"`
+	X      string `json:"x"`
+	Y      string `json:"y"`
 }
 
-// rowHeight is the height of a strategy's line in a chart; frame is that of the legend and the axis.
+// rowHeight is the height of a strategy's line in a chart, also in page.js; frame is that of the axis.
 const (
 	rowHeight = 24
-	frame     = 84
+	frame     = 64
 )
 
 // category is the axis of strategies, the best at the top.
@@ -154,8 +160,8 @@ func quantileChart(id, label string, names []string, marks []quantileMark) chart
 }
 
 // stacked draws one horizontal bar for each strategy, made of parts, with markers at the end of those that deserve a
-// second look. What is zero for all of them is left out.
-func stacked(id, label string, names []string, parts []part, markers ...marker) chart {
+// second look. The unit is what is counted. What is zero for all of them is left out.
+func stacked(id, label, unit string, names []string, parts []part, markers ...marker) chart {
 	ends := make([]int64, len(names))
 	bar := charts.NewBar()
 	bar.SetGlobalOptions(category(names), tooltip("axis"),
@@ -190,5 +196,8 @@ func stacked(id, label string, names []string, parts []part, markers ...marker) 
 		bar.Overlap(scatter)
 	}
 	bar.Validate()
-	return chart{ID: id, Label: label, Height: len(names)*rowHeight + frame, Option: bar.JSON(), X: "count"}
+	return chart{
+		ID: id, Label: label, Height: len(names)*rowHeight + frame, Option: bar.JSON(), X: "count", Note: unit,
+		Strategies: true,
+	}
 }

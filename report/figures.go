@@ -3,13 +3,11 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
-	"github.com/go-echarts/go-echarts/v2/types"
 
 	"deduplab/results"
 )
@@ -23,12 +21,22 @@ type figure struct {
 	Data    []grid
 }
 
+// ID is that of the sentence, which describes the charts; empty without charts.
+func (f figure) ID() string {
+	if len(f.Charts) == 0 {
+		return ""
+	}
+	return "see-" + f.Charts[0].ID
+}
+
 // grid is a table of the page, such as the numbers of a chart. Its first Text columns are text, the others numbers.
 type grid struct {
-	Caption string
-	Head    []string
-	Rows    [][]string
-	Text    int
+	Caption    string
+	Head       []string
+	Rows       [][]string
+	Text       int
+	Strategies bool // every row is a strategy's, whose id stands first
+	Words      bool // its heads are words of the glossary, where it has them
 }
 
 // Class is the style sheet's class for a column.
@@ -37,6 +45,34 @@ func (g grid) Class(column int) string {
 		return ""
 	}
 	return "n"
+}
+
+// Entry is the glossary's for the head of a column; nil where it has none.
+func (g grid) Entry(column int) *entry {
+	if !g.Words {
+		return nil
+	}
+	word, _, _ := strings.Cut(g.Head[column], " (")
+	word, _, _ = strings.Cut(word, ", ")
+	if e := causeTerm(word); e.Term != "" {
+		return &e
+	}
+	for _, e := range glossary {
+		if slices.Contains([]string{e.Term, e.Term + "s", strings.TrimSuffix(e.Term, "y") + "ies", e.Term + " p99"}, word) {
+			return &e
+		}
+	}
+	return nil
+}
+
+// latencyParts are the three parts of latency.
+var latencyParts = []struct {
+	name string
+	of   func(*results.Strategy) results.Quantiles
+}{
+	{"wait", func(s *results.Strategy) results.Quantiles { return s.Latency.Wait }},
+	{"settle", func(s *results.Strategy) results.Quantiles { return s.Latency.Settle }},
+	{"commit", func(s *results.Strategy) results.Quantiles { return s.Latency.Commit }},
 }
 
 // latencyFigure draws the percentiles of the three parts of latency, each in a chart of its own.
@@ -62,14 +98,8 @@ func latencyFigure(all []*results.Strategy) figure {
 		f.See += fmt.Sprintf("; %s waits longest, %s at p99", slowest.ID, millis(slowest.Latency.Wait.P99))
 	}
 	f.See += ". A settle above the wait means that later copies still change the row. Log scale; 0 ms stands at 1 ms."
-	for _, p := range []struct {
-		name string
-		of   func(*results.Strategy) results.Quantiles
-	}{
-		{"wait", func(s *results.Strategy) results.Quantiles { return s.Latency.Wait }},
-		{"settle", func(s *results.Strategy) results.Quantiles { return s.Latency.Settle }},
-		{"commit", func(s *results.Strategy) results.Quantiles { return s.Latency.Commit }},
-	} {
+	f.Data = latencyData(all)
+	for _, p := range latencyParts {
 		f.Charts = append(f.Charts, latencyChart(p.name, all, p.of))
 	}
 	return f
@@ -88,13 +118,13 @@ func latencyChart(name string, all []*results.Strategy, of func(*results.Strateg
 		}
 	}
 	c := quantileChart("chart-"+name, "Percentiles of "+name+" for each strategy on a logarithmic axis", ids(all), marks)
-	c.Caption = name
+	c.Caption, c.Strategies = name, true
 	return c
 }
 
-// logged puts a span on a logarithmic axis, which has no zero.
-func logged(ms int64) int64 {
-	return max(1, ms)
+// logged puts a number on a logarithmic axis, which has no zero.
+func logged(n int64) int64 {
+	return max(1, n)
 }
 
 // curves is how many strategies' state is shown at first.
@@ -105,7 +135,7 @@ const curves = 6
 func stateFigure(all []*results.Strategy) figure {
 	f := figure{Title: "State over time, live and held"}
 	line := charts.NewLine()
-	shown := map[string]bool{}
+	shown, classes := map[string]bool{}, map[string]string{}
 	all = slices.DeleteFunc(slices.Clone(all), func(s *results.Strategy) bool { return len(s.State.Series) == 0 })
 	if len(all) == 0 {
 		f.See = "No strategy has a state series."
@@ -117,6 +147,7 @@ func stateFigure(all []*results.Strategy) figure {
 	largest := all[0]
 	var heights []string
 	for i, s := range all {
+		classes[s.ID], _, _ = strings.Cut(measuredClass(s), ":")
 		height := short(s.State.KeysLivePeak) + short(s.State.KeysHeldPeak)
 		shown[s.ID] = !slices.Contains(heights, height) && len(heights) < curves
 		color := palette[i%len(palette)]
@@ -140,14 +171,16 @@ func stateFigure(all []*results.Strategy) figure {
 		charts.WithLegendOpts(opts.Legend{Selected: shown}),
 		charts.WithTooltipOpts(opts.Tooltip{Trigger: "axis"}),
 		charts.WithXAxisOpts(opts.XAxis{Type: "time"}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "value", MinInterval: 1}))
+		charts.WithYAxisOpts(opts.YAxis{Type: "value", Name: "keys", MinInterval: 1}))
 	f.See = fmt.Sprintf("Solid is live, dashed is held (expired, not yet removed). %s holds the most, %s keys, of "+
-		"which %s are live at their peak. Strategies that run at the same height are hidden at first: the legend shows them.",
+		"which %s are live at their peak. The legend has the state class as measured. Strategies that run at the same "+
+		"height are hidden at first: the legend shows them.",
 		largest.ID, short(largest.State.KeysHeldPeak), short(largest.State.KeysLivePeak))
 	f.Charts = []chart{{
 		ID: "chart-state", Height: 400, Note: "keys live / held", Option: line.JSON(), X: "duration", Y: "count",
-		Label: "Keys live and held over time for each strategy",
+		Label: "Keys live and held over time for each strategy", Notes: classes, Strategies: true,
 	}}
+	f.Data = stateData(all)
 	return f
 }
 
@@ -173,7 +206,7 @@ func lateFigure(all []*results.Strategy) figure {
 	if rest := len(all) - len(late); rest > 0 {
 		f.See += fmt.Sprintf(" The other %d dropped no row as late.", rest)
 	}
-	f.Charts = []chart{stacked("chart-late", "Late firsts and late copies for each strategy", ids(late), []part{
+	f.Charts = []chart{stacked("chart-late", "Late firsts and late copies for each strategy", "rows", ids(late), []part{
 		newPart("late firsts (lost)", loss, late, func(s *results.Strategy) int64 { return s.Fates.LateFirst }),
 		newPart("late copies (harmless)", calm, late, func(s *results.Strategy) int64 { return s.Fates.LateCopy }),
 	}, newMarker("engine's late counter", "--text", late, func(s *results.Strategy) string {
@@ -182,6 +215,7 @@ func lateFigure(all []*results.Strategy) figure {
 		}
 		return count(s.LateDropped)
 	}))}
+	f.Data = lateData(late)
 	return f
 }
 
@@ -210,7 +244,7 @@ func changelogFigure(all []*results.Strategy) figure {
 	if len(undeclared) > 0 {
 		f.See += fmt.Sprintf(" Against its declared mode: %s.", list(undeclared))
 	}
-	f.Charts = []chart{stacked("chart-changelog", "Changes emitted by kind for each strategy", ids(all), []part{
+	f.Charts = []chart{stacked("chart-changelog", "Changes emitted by kind for each strategy", "changes", ids(all), []part{
 		newPart("+I", "--c1", all, func(s *results.Strategy) int64 { return s.Changes.Insert }),
 		newPart("-U", "--c3", all, func(s *results.Strategy) int64 { return s.Changes.UpdateBefore }),
 		newPart("+U", "--c4", all, func(s *results.Strategy) int64 { return s.Changes.UpdateAfter }),
@@ -226,6 +260,7 @@ func changelogFigure(all []*results.Strategy) figure {
 		}
 		return plural(s.Undeclared, "change")
 	}))}
+	f.Data = changelogData(all)
 	return f
 }
 
@@ -242,11 +277,14 @@ func causesFigure(all []*results.Strategy) figure {
 			leaking = append(leaking, s)
 		}
 	}
-	leaks := byCause("chart-leaks", "duplicates left", leaking,
+	leaks := byCause("chart-leaks", "duplicates left", "rows", leaking,
 		func(s *results.Strategy) map[string]int64 { return s.LeaksByCause })
-	losses := byCause("chart-losses", "events lost", all,
+	losses := byCause("chart-losses", "events lost", "events", all,
 		func(s *results.Strategy) map[string]int64 { return s.LossesByCause })
 	f.Charts = append(leaks, losses...)
+	f.Data = append(
+		causesData("duplicates left", "rows", all, func(s *results.Strategy) map[string]int64 { return s.LeaksByCause }),
+		causesData("events lost", "events", all, func(s *results.Strategy) map[string]int64 { return s.LossesByCause })...)
 	var see []string
 	if len(leaks) > 0 {
 		worst := slices.MaxFunc(leaking, func(a, b *results.Strategy) int { return cmp.Compare(a.Leaked, b.Leaked) })
@@ -268,7 +306,9 @@ func causesFigure(all []*results.Strategy) figure {
 }
 
 // byCause draws the strategies that have any cause at all; it returns no chart when there is none.
-func byCause(id, what string, all []*results.Strategy, of func(*results.Strategy) map[string]int64) []chart {
+func byCause(
+	id, what, unit string, all []*results.Strategy, of func(*results.Strategy) map[string]int64,
+) []chart {
 	total := map[string]int64{}
 	var some []*results.Strategy
 	for _, s := range all {
@@ -288,7 +328,7 @@ func byCause(id, what string, all []*results.Strategy, of func(*results.Strategy
 		value := func(s *results.Strategy) int64 { return of(s)[c.Name] }
 		parts = append(parts, newPart(c.Name, palette[i%len(palette)], some, value))
 	}
-	c := stacked(id, "Number of "+what+" by cause for each strategy", ids(some), parts)
+	c := stacked(id, "Number of "+what+" by cause for each strategy", unit, ids(some), parts)
 	c.Caption = what
 	return []chart{c}
 }
@@ -333,6 +373,7 @@ func arrivalFigure(w results.Workload) figure {
 		}
 	}
 	f.Charts[len(f.Charts)-1].Height += slider
+	f.Data = arrivalData(w)
 	var most []string
 	for _, c := range behind {
 		most = append(most, fmt.Sprintf("%s %s", c.Name, millis(c.N)))
@@ -418,86 +459,4 @@ func lagText(a results.Arrival) string {
 	}
 	return fmt.Sprintf("partition %d%s\narrival %s\nevent time %s\nbehind %s", a.Partition, late, offset(a.AtMS),
 		offset(a.EventMS), millis(a.AtMS-a.EventMS))
-}
-
-// tradeOffFigure draws the two costs that are paid for deduplication against each other, and losses by size.
-func tradeOffFigure(all []*results.Strategy) figure {
-	f := figure{Title: "The trade-off: wait, state and loss"}
-	var dots []dot
-	most, longest := int64(1), int64(1)
-	for _, s := range all {
-		most = max(most, s.State.KeysLivePeak)
-		longest = max(longest, s.Latency.Wait.P99)
-	}
-	for _, s := range all {
-		if s.Latency.Wait.N > 0 {
-			dots = place(dots, s, most)
-		}
-	}
-	if len(dots) == 0 {
-		f.See = "No strategy emitted an event."
-		return f
-	}
-	f.See = "Left is fast, low is small, and a larger red dot has lost more events. Strategies that stand at the same " +
-		"place share a dot. Duplicates left are not drawn here: doing nothing is fast and small."
-	scatter := charts.NewScatter()
-	scatter.SetGlobalOptions(charts.WithLegendOpts(opts.Legend{Show: opts.Bool(false)}),
-		charts.WithTooltipOpts(opts.Tooltip{Trigger: "item"}),
-		charts.WithXAxisOpts(opts.XAxis{Type: "log", Min: 1, Name: "wait p99"}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "value", Name: "keys live, peak"}))
-	for _, d := range dots {
-		color, size := good, 12
-		if d.lost > 0 {
-			color, size = loss, 12+int(5*math.Log10(float64(d.lost)+1))
-		}
-		// The name goes where there is room for it.
-		side, align := "right", "left"
-		if math.Log(float64(logged(d.wait))) > 0.6*math.Log(float64(longest)) {
-			side, align = "top", "right"
-		}
-		name := types.FuncStr(d.name())
-		scatter.AddSeries(list(d.ids), []opts.ScatterData{{
-			Name: fmt.Sprintf("wait p99 %s, %s keys live, %s events lost", millis(d.wait), count(d.keys),
-				count(d.lost)),
-			Value: []int64{logged(d.wait), d.keys},
-		}}, charts.WithScatterChartOpts(opts.ScatterChart{SymbolSize: size}),
-			charts.WithItemStyleOpts(opts.ItemStyle{Color: color, Opacity: opts.Float(0.8)}),
-			charts.WithLabelLayoutOpts(opts.LabelLayout{HideOverlap: opts.Bool(true)}),
-			charts.WithLabelOpts(opts.Label{
-				Show: opts.Bool(true), Position: side, Align: align, Formatter: name, Color: "--text",
-			}))
-	}
-	f.Charts = []chart{{
-		ID: "chart-trade-off", Height: 380, Option: scatter.JSON(), X: "log", Y: "count",
-		Label: "Wait p99 against the peak of live keys, one dot for each group of strategies",
-	}}
-	return f
-}
-
-// dot is one place in the trade-off and the strategies that stand there.
-type dot struct {
-	ids              []string
-	wait, keys, lost int64
-}
-
-// name is the label of a dot: the first two strategies and how many others.
-func (d dot) name() string {
-	if len(d.ids) <= 3 {
-		return list(d.ids)
-	}
-	return fmt.Sprintf("%s, %s and %d more", d.ids[0], d.ids[1], len(d.ids)-2)
-}
-
-// place puts a strategy to the dot that it cannot be told apart from by eye, or gives it one of its own.
-func place(dots []dot, s *results.Strategy, most int64) []dot {
-	for i, d := range dots {
-		near := math.Abs(math.Log10(float64(logged(d.wait))/float64(logged(s.Latency.Wait.P99)))) < 0.1
-		level := math.Abs(float64(d.keys-s.State.KeysLivePeak)) < 0.05*float64(most)
-		if near && level && (d.lost > 0) == (s.Lost > 0) {
-			dots[i].ids = append(d.ids, s.ID)
-			dots[i].lost = max(d.lost, s.Lost)
-			return dots
-		}
-	}
-	return append(dots, dot{[]string{s.ID}, s.Latency.Wait.P99, s.State.KeysLivePeak, s.Lost})
 }

@@ -42,6 +42,14 @@ var glossary = []entry{
 	{"residual", "Leaked rows among the rows of the result.", []string{"residual"}},
 	{"lost", "Events that are not in the result at all: late firsts and swallowed ones. Causes tell why.",
 		[]string{"lost", "losses_by_cause"}},
+	{"amount", "The sum of a column over the result, held against the sum over the originals of all events; the error " +
+		"is how far the two are apart, as a part of the latter.", []string{"amount"}},
+	{"counted twice", "Of the amount: what rows beside another one of their event add.",
+		[]string{"amount.twice", "amount.twice_rate"}},
+	{"gone", "Of the amount: what events lack that are not in the result.", []string{"amount.gone", "amount.gone_rate"}},
+	{"key", "What of a row tells events apart: by the default key of the workload, unless a strategy names another.", nil},
+	{"duplicates missed", "Rows that stand beside another one of their event because they have another key.", nil},
+	{"events merged", "Events of which no row is kept, because other events have their keys.", nil},
 	{"rows in", "Rows that the strategy was given; its fates add up to them.", []string{"rows_in"}},
 	{"result rows", "Rows that the reader of the sink holds at the end.", []string{"result_rows"}},
 	{"kept", "The event is in the result through this row.", []string{"fates.kept"}},
@@ -59,6 +67,7 @@ var glossary = []entry{
 		[]string{"version"}},
 	{"wrong version", "An event whose final row is not the version that is required, or else promised by the strategy.",
 		[]string{"wrong_version"}},
+	{"story", "What became of the rows of one event in one strategy, step by step.", nil},
 	{"slowest", "The event that waited longest from its first arrival to its first emission.", nil},
 	{"synthesized", "An emitted row that never existed: an aggregate takes the minimum of each column by itself, and " +
 		"they came from different rows.", []string{"synthesized"}},
@@ -81,12 +90,27 @@ var glossary = []entry{
 	{"standstill", "The longest time in which no batch moved the watermark, so that nothing left the state.",
 		[]string{"spark.standstill"}},
 
+	{"after", "What a query behind the strategy makes of its result: a count and a sum by windows of event time, and a join " +
+		"with the stream's events. The truth is what it makes of every event once, with the row that arrived first.",
+		[]string{"after"}},
+	{"equal rows", "Rows of the windows that equal another one: all that a deduplication behind them could remove.",
+		[]string{"after.window.equal"}},
+	{"worst window", "The largest error of any window; 100 % where a window should not be there at all.",
+		[]string{"after.window.worst"}},
+
 	{"wait", "From the first arrival of any row of an event to its first emission.", []string{"latency_ms.wait"}},
 	{"settle", "From the first arrival of an event to the last change of its row.", []string{"latency_ms.settle"}},
 	{"commit", "From the emission of a change to the moment a downstream reader can see it.",
 		[]string{"latency_ms.commit"}},
 	{"percentile", "p99 is the value that 99 of 100 events do not exceed; lost events have no latency, so survivors " +
 		"flatter.", nil},
+
+	{"p50", "The median: half of the events do not exceed it.", nil},
+	{"p90", "The value that 90 of 100 events do not exceed.", nil},
+	{"p99", "The value that 99 of 100 events do not exceed.", nil},
+	{"p99.9", "The value that 999 of 1,000 events do not exceed.", nil},
+	{"Pareto front", "The strategies that no other one beats: none is better in wait p99, in keys live at the peak or in " +
+		"events lost, and at least as good in the other two.", nil},
 
 	{"keys live", "Distinct keys in unexpired state, caches and buffers of the operator; where SELECT DISTINCT " +
 		"groups by the whole row, that is the key. Peaks are the largest of about 240 samples over the run.",
@@ -98,12 +122,19 @@ var glossary = []entry{
 		[]string{"state.bytes_peak", "state.bytes_end"}},
 	{"physical bytes", "What the state backend holds on disk after flush and compaction; shown, never judged.",
 		[]string{"state.physical_bytes"}},
+	{"bytes a key", "What a live key takes: on disk at the end, or in the lab's memory at the peak; and by the logical " +
+		"size of its state.",
+		[]string{"state.bytes_per_key", "state.logical_bytes_per_key"}},
 	{"state class", "How state grows: stateless, constant, time-bounded, per key or per record.",
 		[]string{"state.class"}},
 	{"TTL", "Time to live: how long an entry of the state counts before it has expired.", nil},
 	{"subtask", "One of the parallel instances of the operator, each with its own keys.", []string{"subtasks"}},
 
 	{"changelog", "The kinds of changes in a stream: +I insert, -U and +U update, -D delete.", []string{"changes"}},
+	{"+I", "An insert: a row that was not there before.", nil},
+	{"-U", "The row as it was before an update, taken back.", nil},
+	{"+U", "The row as it is after an update.", nil},
+	{"-D", "A delete: the row is gone.", nil},
 	{"declared", "What the planner says of a query before any row has come.", []string{"declared"}},
 	{"update", "Any change that is not an insert: -U, +U or -D.", []string{"updates"}},
 	{"append-only violation", "A change that an insert-only consumer cannot take, in a job that must be append-only.",
@@ -136,7 +167,7 @@ var glossary = []entry{
 	{"no_dedup", "Leak: the strategy removes nothing.", nil},
 	{"unretracted", "Leak: a +U went out without its -U, which leaves the row before it in the result of a reader " +
 		"that retracts (FLINK-40368).", nil},
-	{"regenerated_id", "Leak: the producer made a new id when it retried, so the key differs.", nil},
+	{"regenerated_id", "Leak: the copy has another key, as when a producer makes a new id for a retry.", nil},
 	{"payload_differs", "Leak: the whole row is compared, and another column differs.", nil},
 	{"ttl", "Leak: the state of the event had expired when the copy came.", nil},
 	{"horizon (cause)", "Leak: the copy came after the time for which the strategy remembers.", nil},
@@ -171,6 +202,19 @@ func term(word string) entry {
 func causeTerm(cause string) entry {
 	for _, e := range glossary {
 		if e.Term == cause+" (cause)" || e.Term == cause && len(e.Metrics) == 0 {
+			return e
+		}
+	}
+	return entry{}
+}
+
+// fateTerm looks up the entry of what an example row shows; it is empty for what the glossary lacks.
+func fateTerm(fate string) entry {
+	if e := metricTerm("fates." + fate); e.Term != "" {
+		return e
+	}
+	for _, e := range glossary {
+		if e.Term == spaced(fate) {
 			return e
 		}
 	}

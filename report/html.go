@@ -24,6 +24,10 @@ var (
 	pageStyle string
 	//go:embed page.js
 	pageScript string
+	//go:embed choose.js
+	chooseScript string
+	//go:embed tips.js
+	tipsScript string
 	// The full build of Apache ECharts 6.1.0 from npm, dist/echarts.min.js.
 	//go:embed assets/echarts.min.js.gz
 	echartsGzip []byte
@@ -33,10 +37,13 @@ var functions = template.FuncMap{
 	"swimlane": newSwimlane, "storyLead": storyLead, "inc": func(n int) int { return n + 1 },
 	"count": count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
 	"percent": percent, "ratio": ratio, "join": strings.Join,
-	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm,
+	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm, "fateTerm": fateTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
 	"mark": mark, "spaced": spaced, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
-	"partial": func() string { return partial },
+	"hasAmounts": hasAmounts, "off": off, "spelled": spelled, "missedRows": missedRows, "sumOf": sumOf,
+	"sum": results.FormatSum, "keysToSee": func() string { return keysToSee },
+	"keysUnlabelled": func() string { return keysUnlabelled },
+	"partial":        func() string { return partial },
 }
 
 var pageParsed = parse(pageTemplate)
@@ -78,7 +85,10 @@ type shell struct {
 
 // newShell gathers the charts of a page's figures.
 func newShell(title string, words []entry, figures ...figure) (shell, error) {
-	s := shell{Title: title, Glossary: words, Style: template.CSS(pageStyle), Script: template.JS(pageScript)}
+	s := shell{
+		Title: title, Glossary: words, Style: template.CSS(pageStyle),
+		Script: template.JS(pageScript + tipsScript + chooseScript),
+	}
 	specs := []chart{}
 	for _, f := range figures {
 		specs = append(specs, f.Charts...)
@@ -104,9 +114,13 @@ type page struct {
 	Order    []*results.Strategy
 	Ran      []*results.Strategy
 	Causes   []string // of determinism, the columns of its matrix
+	Columns  []column // of the table of numbers
+	Engines  []string // of all strategies
 	Sections []section
 
-	Latency, State, Late, Changelog, Leaks, Tiers, Arrival, TradeOff figure
+	KeyExamples []keyExamples
+
+	Latency, State, Late, Changelog, Leaks, Tiers, After, Arrival, TradeOff figure
 
 	ResultsJSON template.JS
 }
@@ -134,11 +148,11 @@ func newPage(run *results.Run) (*page, error) {
 	order := run.Ranked()
 	all := ran(order)
 	p := &page{
-		Run: run, Order: order, Ran: all,
+		Run: run, Order: order, Ran: all, Columns: columnsFor(run), Engines: engines(order),
 		Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
 		Latency: latencyFigure(all), State: stateFigure(all), Late: lateFigure(all), Changelog: changelogFigure(all),
-		Leaks: causesFigure(all), Tiers: tiersFigure(all), Arrival: arrivalFigure(run.Workload),
-		TradeOff: tradeOffFigure(all),
+		Leaks: causesFigure(all), Tiers: tiersFigure(all), After: afterFigure(run, all),
+		Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all), KeyExamples: newKeyExamples(run.Keys),
 	}
 	p.Question = fmt.Sprintf("Which way of removing the duplicates of %s meets every requirement?", run.Scenario)
 	p.Answer, p.Met = answer(run, order)
@@ -152,7 +166,7 @@ func newPage(run *results.Run) (*page, error) {
 	}
 	var err error
 	if p.shell, err = newShell(run.Scenario+": deduplab report", glossary, p.Latency, p.State, p.Late, p.Changelog,
-		p.Leaks, p.Tiers, p.Arrival, p.TradeOff); err != nil {
+		p.Leaks, p.Tiers, p.After, p.Arrival, p.TradeOff); err != nil {
 		return nil, err
 	}
 	p.ResultsJSON, err = scriptJSON(run)
@@ -176,7 +190,8 @@ func echarts() (template.JS, error) {
 	return template.JS(text), err
 }
 
-// answer names in one sentence the strategies that meet every requirement; met is false when there is none.
+// answer says in one sentence which strategies meet every requirement, or how many where the summary says which; met is
+// false when there is none.
 func answer(run *results.Run, order []*results.Strategy) (text string, met bool) {
 	var full []string
 	for _, s := range ran(order) {
@@ -191,6 +206,9 @@ func answer(run *results.Run, order []*results.Strategy) (text string, met bool)
 		return "The scenario states no requirement, so the numbers stand without a verdict.", false
 	case len(full) == 0:
 		return fmt.Sprintf("None of the %d strategies does.", len(order)), false
+	}
+	if len(run.Summary) > 0 { // it names them
+		return fmt.Sprintf("%d of %d strategies.", len(full), len(order)), true
 	}
 	return fmt.Sprintf("%d of %d: %s.", len(full), len(order), list(full)), true
 }
@@ -269,7 +287,7 @@ func sparkFacts(s *results.SparkJob) []fact {
 	if s.Inputs > 1 {
 		policy = "watermark policy " + s.WatermarkPolicy
 	}
-	return []fact{
+	facts := []fact{
 		{"Spark", s.Version, "", ""},
 		{"micro-batch", trigger, most, "micro-batch"},
 		{"no-data batches", noData, "", ""},
@@ -277,17 +295,26 @@ func sparkFacts(s *results.SparkJob) []fact {
 		{"a batch takes", cost, "", ""},
 		{"failures", count(int64(len(s.FailuresMS))), "", ""},
 	}
+	if s.MigrateMS > 0 {
+		facts = append(facts, fact{"migration", "after " + millis(s.MigrateMS), "overlap " + millis(s.OverlapMS), ""})
+	}
+	return facts
 }
 
-func newSection(s *results.Strategy) section {
-	f := s.Fates
-	columns := map[string]bool{} // but for the event time, which has a column of its own
-	for _, e := range s.Examples {
+// columnsOf lists the columns of example rows but for the event time, which has a column of its own.
+func columnsOf(examples []results.Example) []string {
+	columns := map[string]bool{}
+	for _, e := range examples {
 		for name, value := range e.Row {
 			columns[name] = columns[name] || value != e.Event
 		}
 	}
 	maps.DeleteFunc(columns, func(_ string, shown bool) bool { return !shown })
+	return slices.Sorted(maps.Keys(columns))
+}
+
+func newSection(s *results.Strategy) section {
+	f := s.Fates
 	return section{
 		Strategy: s,
 		Fates: []fate{
@@ -295,7 +322,7 @@ func newSection(s *results.Strategy) section {
 			{"late first", f.LateFirst}, {"swallowed", f.Swallowed}, {"replaced", f.Replaced},
 			{"diverted", f.Diverted}, {"pending", f.Pending},
 		},
-		Columns: slices.Sorted(maps.Keys(columns)),
+		Columns: columnsOf(s.Examples),
 		Skew:    skew(s.Subtasks),
 	}
 }
@@ -382,13 +409,16 @@ func kind(verdict string) string {
 
 // agreement is a cell of the determinism matrix.
 type agreement struct {
-	Same, Of int
-	Example  string
+	Strategy, About string
+	Same, Of        int
+	Example         string
 }
 
 // same makes a cell; the example is only shown where replays differ.
-func same(n int, d results.Determinism) agreement {
-	a := agreement{Same: n, Of: d.Replays}
+func same(strategy, what string, n int, d results.Determinism) agreement {
+	a := agreement{
+		Strategy: strategy, About: fmt.Sprintf("%s: same %s under %s", strategy, what, d.Cause), Same: n, Of: d.Replays,
+	}
 	if n < d.Replays {
 		a.Example = d.Example
 	}

@@ -260,12 +260,77 @@ func TestHTMLDeterminism(t *testing.T) {
 	}
 	page := render(t, run)
 	for _, want := range []string{
-		`<td class="closed" colspan="3" title="it does not ask the watermark">by construction</td>`,
+		`<td class="closed" colspan="3"><span tabindex="0" title="it does not ask the watermark">by construction</span></td>`,
 		"batches: the table is the same in 2 of 5 replays", "id=1 differs", "Under batches",
 		`<th scope="col">0h00m01.000s</th>`, `<th scope="col">0h00m07.000s</th>`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// plainWords head columns without an entry in the glossary: they say what they are.
+var plainWords = []string{
+	"strategy", "meets", "rows", "fate", "cause", "share", "requirement", "bound", "verdict", "measured", "evidence",
+	"decided", "origin", "partition", "replays", "smallest difference found", "events", "max", "all", "rows drawn", "behind",
+	"at",
+}
+
+var (
+	heads  = regexp.MustCompile(`(?s)<th scope="col(?:group)?"[^>]*>(.*?)</th>`)
+	tags   = regexp.MustCompile(`<[^>]*>`)
+	moment = regexp.MustCompile(`^at \d`)
+)
+
+// TestWordsOfThePage looks for heads of columns, causes and fates that the page does not explain: each is a link to
+// the glossary, with its meaning.
+func TestWordsOfThePage(t *testing.T) {
+	run := sample(t)
+	s := &run.Strategies[0]
+	s.LeaksByCause, s.LossesByCause = map[string]int64{}, map[string]int64{}
+	for _, cause := range results.LeakCauses {
+		s.LeaksByCause[cause] = 1
+		s.Examples = append(s.Examples, results.Example{Fate: "leaked", Cause: cause})
+	}
+	for _, cause := range results.LossCauses {
+		s.LossesByCause[cause] = 1
+		s.Examples = append(s.Examples, results.Example{Fate: "swallowed", Cause: cause})
+	}
+	html := bare(t, run)
+	columns := map[string]bool{} // of the rows, which are the user's words
+	for i := range run.Strategies {
+		for _, name := range newSection(&run.Strategies[i]).Columns {
+			columns[name] = true
+		}
+	}
+	seen := 0
+	for _, m := range heads.FindAllStringSubmatch(html, -1) {
+		seen++
+		word, _, _ := strings.Cut(tags.ReplaceAllString(m[1], ""), " (")
+		word, _, _ = strings.Cut(word, ", ")
+		known := strings.Contains(m[1], `class="term"`) || slices.Contains(plainWords, word) || columns[word] ||
+			moment.MatchString(word)
+		if !known {
+			t.Errorf("a column is headed %q, which the glossary lacks", word)
+		}
+	}
+	if seen < 100 {
+		t.Errorf("looked at %d heads of columns", seen)
+	}
+	examples := regexp.MustCompile(`<tr><td>([^✓✕].*?)</td><td>.*?</td><td>(.*?)</td>`).FindAllStringSubmatch(html, -1)
+	if len(examples) < len(results.LeakCauses)+len(results.LossCauses) {
+		t.Errorf("%d examples", len(examples))
+	}
+	for _, cell := range examples {
+		if !strings.Contains(cell[1], `class="term"`) || cell[2] != "" && !strings.Contains(cell[2], `class="term"`) {
+			t.Errorf("an example has a fate or a cause that is not explained: %s, %s", cell[1], cell[2])
+		}
+	}
+	for word, want := range map[string]bool{"ttl": true, "horizon": true, "p99.9": true, "nonsense": false} {
+		g := grid{Words: true, Head: []string{word + " (rows)"}}
+		if got := g.Entry(0) != nil; got != want {
+			t.Errorf("an entry for the head %s: %v", word, got)
 		}
 	}
 }

@@ -466,7 +466,7 @@ func comparedFigure(r *measure.Report) figure {
 		"%s by both, %s rows merged by the first only, %s by the second only.", isolated(keyName(farthest.A)),
 		isolated(keyName(farthest.B)),
 		copies(farthest.Both), n(farthest.OnlyA), n(farthest.OnlyB))
-	f.Charts = []chart{stacked("chart-compared", "Copies by two keys", names, parts)}
+	f.Charts = []chart{stacked("chart-compared", "Copies by two keys", "rows", names, parts)}
 	f.Data = []grid{keys, pairs}
 	return f
 }

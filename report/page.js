@@ -1,4 +1,5 @@
-// Draws the charts in the reader's theme, and wires up copying, links into closed sections, and printing.
+// Draws the charts in the reader's theme, with their legends, and wires up copying, links into closed sections, and
+// printing.
 "use strict";
 (() => {
   const source = document.getElementById("chart-options").textContent;
@@ -71,9 +72,10 @@
       }
       const at = [...rows.values()][0]?.p.axisValue;
       const head = at === undefined ? "" : category ? at : `at ${duration(at)}`;
+      const name = p => spec.dots ? p.value[3].replaceAll("\n", ", ") : p.seriesName;
       const gap = spec.option.tooltip.trigger === "item" ? "<br>" : " ";
       const shown = values => text(values.join(" / ")).replaceAll("\n", "<br>");
-      const line = ({ p, values }) => `${p.marker}${text(p.seriesName)}${gap}<b>${shown(values)}</b>`;
+      const line = ({ p, values }) => `${p.marker}${text(name(p))}${gap}<b>${shown(values)}</b>`;
       return [text(head + (spec.note ? ", " + spec.note : "")), ...[...rows.values()].map(line)].filter(Boolean)
         .join("<br>");
     };
@@ -81,12 +83,9 @@
 
   const sliders = option => option.dataZoom?.filter(zoom => zoom.show !== false) ?? [];
 
-  // The plot takes what the legend, the axes and their names leave of the chart.
-  function layout(spec, width, narrow) {
+  // The plot takes what the axes and their names leave of the chart.
+  function layout(spec, width) {
     const option = spec.option, x = option.xAxis[0], y = option.yAxis[0];
-    const names = [...new Set(option.series.map(s => s.name).filter(Boolean))];
-    const legend = option.legend.show !== false;
-    const rows = legend ? narrow ? 1 : Math.ceil(names.reduce((sum, n) => sum + widest([n], 12) + 36, 0) / width) : 0;
     let left = 56;
     if (y.type === "category") {
       const limit = Math.round(width * 0.42);
@@ -94,31 +93,40 @@
       left = y.axisLabel.width + 14;
     }
     option.grid = {
-      left, right: 28, containLabel: false, top: rows * 20 + (y.name ? 32 : 14),
+      left, right: 28, containLabel: false, top: y.name ? 32 : 10,
       bottom: 28 + (x.name ? 22 : 0) + (sliders(option).length ? 34 : 0),
     };
     Object.assign(x, { nameLocation: "middle", nameGap: 30 });
-    Object.assign(option.legend, {
-      type: narrow ? "scroll" : "plain", left: 0, top: 2, padding: 0, itemWidth: 14, itemHeight: 10, data: names,
-      textStyle: { color: css("--text") }, inactiveColor: css("--subdued") + "99",
-      pageTextStyle: { color: css("--subdued") },
-      pageIconColor: css("--accent"), pageIconInactiveColor: css("--faint"),
-    });
+    Object.assign(y, { nameTextStyle: { ...y.nameTextStyle, align: "left" } });
+    option.legend.show = false;
   }
 
   function dress(spec, width) {
     const narrow = width < 520, option = spec.option;
+    if (option.yAxis[0].type === "category") option.xAxis[0].name ??= spec.note;
     const range = (dimension, axis) => {
       const values = option.series.flatMap(s => [...s.data.map(d => +d.value?.[dimension]),
         ...(s.markLine?.data ?? []).map(line => line[axis])]).filter(v => v > 0);
       return { smallest: Math.min(...values), largest: Math.max(...values) };
     };
     option.series.filter(s => !s.name).forEach(s => { s.z = 1; }); // the lines that join dots lie below them
-    for (const series of option.series) {
+    for (const [at, series] of option.series.entries()) {
       const { label, markLine } = series;
       // A label that would leave the chart stands on the other side of its dot.
-      if (label) series.labelLayout = ({ labelRect, rect }) =>
-        labelRect.x + labelRect.width > width ? { x: rect.x - 4, align: "right" } : {};
+      if (label && spec.dots) {
+        // Those before the others in the legend lie above them. A name stands where there is room for it.
+        const far = Math.log(ticks(range(0, "xAxis"), narrow).at(-1)), first = series.symbol === "diamond";
+        series.z = 9 - at;
+        label.formatter = ({ value }) => value[2];
+        for (const d of series.data) {
+          const where = Math.log(d.value[0]) / far;
+          d.label = { position: where > (first ? 0.5 : 0.85) ? "left" : "right" };
+        }
+        series.labelLayout = { hideOverlap: true };
+      } else if (label) {
+        series.labelLayout = ({ labelRect, rect }) =>
+          labelRect.x + labelRect.width > width ? { x: rect.x - 4, align: "right" } : {};
+      }
       if (label && narrow) Object.assign(label, { width: 120, overflow: "truncate" });
       if (!markLine) continue;
       Object.assign(markLine, { precision: 9, silent: true });
@@ -129,7 +137,7 @@
     option.textStyle = { fontFamily: getComputedStyle(document.body).fontFamily, color: css("--text") };
     option.xAxis.forEach(axis => dressAxis(axis, spec.x, narrow, range(0, "xAxis")));
     option.yAxis.forEach(axis => dressAxis(axis, spec.y, narrow, range(1, "yAxis")));
-    layout(spec, width, narrow);
+    layout(spec, width);
     sliders(option).forEach(zoom => Object.assign(zoom, {
       bottom: 4, height: 20, showDataShadow: false, labelFormatter: duration, textStyle: { color: css("--subdued") },
       borderColor: css("--line"), backgroundColor: css("--panel"), fillerColor: css("--faint") + "88",
@@ -142,15 +150,100 @@
     return option;
   }
 
+  // Leaves out the strategies that are not to be shown.
+  let hidden = new Set();
+  document.addEventListener("strategies", e => { hidden = e.detail; redraw(); });
+  function choose(spec) {
+    const option = spec.option, axis = option.yAxis[0];
+    const shown = id => !hidden.has(id);
+    option.series ??= [];
+    if (spec.dots) {
+      for (const series of option.series) {
+        series.data = series.data.filter(d => d.value[3].split("\n").some(shown));
+      }
+    } else if (axis.type === "category") {
+      const place = new Map(axis.data.map((id, i) => [id, i]).filter(([id]) => shown(id)).map(([, i], at) => [i, at]));
+      axis.data = axis.data.filter(shown);
+      for (const series of option.series) {
+        series.data = series.type === "bar" ? series.data.filter((_, i) => place.has(i))
+          : series.data.filter(d => place.has(d.value[1]))
+            .map(d => ({ ...d, value: [d.value[0], place.get(d.value[1])] }));
+      }
+    } else {
+      option.series = option.series.filter(series => shown(series.name));
+    }
+  }
+
+  // What a name of a legend means, by the glossary; a cause before another word of its name.
+  const meanings = new Map([...document.querySelectorAll(".glossary dt")].map(
+    term => [term.textContent, term.nextElementSibling.textContent]));
+  const meaning = name => {
+    const word = name.replace(/ \(.*/, "");
+    return meanings.get(name + " (cause)") ?? meanings.get(word) ?? meanings.get(word.replace(/s$/, ""));
+  };
+
+  // The legend of a chart: a button for each name that its series have, pressed while they are drawn.
+  const off = new Map(); // names not drawn, by chart
+  function legend(spec, node, chart) {
+    const names = [...new Set(spec.option.series.map(s => s.name).filter(Boolean))];
+    const selected = spec.option.legend.selected ?? {};
+    names.sort((a, b) => (selected[a] === false) - (selected[b] === false)); // those drawn at first come first
+    const list = node.previousElementSibling?.className === "legend" ? node.previousElementSibling
+      : document.createElement("div");
+    list.className = "legend";
+    list.setAttribute("role", "group");
+    list.setAttribute("aria-label", "Legend of the chart");
+    list.tabIndex = -1;
+    const unselected = off.get(spec.id) ?? new Set(names.filter(name => selected[name] === false));
+    off.set(spec.id, unselected);
+    list.replaceChildren(...names.map(name => {
+      const series = spec.option.series.find(s => s.name === name), button = document.createElement("button");
+      const sign = document.createElement("span"), label = document.createElement("bdi");
+      const { color, borderColor } = series.itemStyle ?? {}, hollow = color === css("--page");
+      sign.className = `sign ${series.type === "line" ? "line" : series.symbol ?? "rect"}${hollow ? " hollow" : ""}`;
+      sign.style.setProperty("--sign", (hollow ? borderColor : color) ?? css("--subdued"));
+      label.textContent = name;
+      button.type = "button";
+      button.append(sign, label, spec.notes?.[name] ? ` (${spec.notes[name]})` : "");
+      button.setAttribute("aria-pressed", !unselected.has(name));
+      if (meaning(name)) {
+        button.dataset.tip = meaning(name);
+        button.setAttribute("aria-describedby", "tip");
+      }
+      button.addEventListener("click", () => {
+        if (!unselected.delete(name)) unselected.add(name);
+        button.setAttribute("aria-pressed", !unselected.has(name));
+        chart.dispatchAction({ type: "legendToggleSelect", name });
+      });
+      for (const [event, type] of [["mouseenter", "highlight"], ["mouseleave", "downplay"]]) {
+        button.addEventListener(event, () => chart.dispatchAction({ type, seriesName: name }));
+      }
+      return button;
+    }));
+    list.hidden = names.length < 2;
+    node.before(list);
+    spec.option.legend.selected = Object.fromEntries(names.map(name => [name, !unselected.has(name)]));
+    spec.option.legend.data = names;
+  }
+
+  const heights = new Map();
   function draw(width) {
     const paint = (key, value) => colored.has(key) && /^--[a-z0-9]+$/.test(value) ? css(value) : value;
     const groups = {}, specs = JSON.parse(source, paint);
     for (const [i, spec] of specs.entries()) {
       // Of charts that zoom together only the last one shows the slider.
       if (spec.group && specs[i + 1]?.group === spec.group) spec.option.dataZoom[0].show = false;
-      const node = document.getElementById(spec.id);
+      const node = document.getElementById(spec.id), axis = spec.option.yAxis[0];
+      if (!heights.has(spec.id)) heights.set(spec.id, node.clientHeight);
+      if (spec.strategies || spec.dots) {
+        const lines = axis.type === "category" ? axis.data.length : 0;
+        choose(spec);
+        // A line of a strategy is as high as in charts.go.
+        if (lines) node.style.height = heights.get(spec.id) - 24 * (lines - axis.data.length) + "px";
+      }
       echarts.getInstanceByDom(node)?.dispose();
       const chart = echarts.init(node, null, { renderer: "svg", width });
+      legend(spec, node, chart);
       chart.setOption(dress(spec, width ?? node.clientWidth));
       if (!spec.group) continue;
       const group = groups[spec.group] ??= [];
@@ -159,58 +252,26 @@
         other => other.dispatchAction({ type: "dataZoom", start, end }, { silent: true })));
     }
   }
+  let timer;
+  function redraw() { clearTimeout(timer); timer = setTimeout(() => draw(), 150); }
   draw();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
-  let timer;
-  addEventListener("resize", () => { clearTimeout(timer); timer = setTimeout(() => draw(), 150); });
+  addEventListener("resize", redraw);
 
-  // A link to a strategy opens its section.
+  // A link into a closed section opens it, also that of a strategy that is not shown.
   const reveal = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (target && target.tagName === "DETAILS") { target.open = true; target.scrollIntoView(); }
+    if (!target) return;
+    if (target.closest("[hidden]")) document.querySelector("form.filter").reset();
+    for (let box = target.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+    setTimeout(() => target.scrollIntoView());
   };
   addEventListener("hashchange", reveal);
   document.addEventListener("click", e => {
-    const link = e.target.closest('a[href^="#s-"]');
-    if (link && link.hash === location.hash) reveal();
+    const link = e.target.closest('a[href^="#"]');
+    if (link && link.hash === location.hash && !e.defaultPrevented) reveal();
   });
-  reveal();
-
-  // A verdict shows its evidence while it is pointed at or has the focus; on a touch screen the second tap follows it.
-  const evidence = document.createElement("div");
-  evidence.className = "evidence";
-  evidence.id = "evidence";
-  evidence.setAttribute("role", "tooltip");
-  evidence.hidden = true;
-  document.body.append(evidence);
-  const lines = (...parts) => parts.map(([name, content]) => {
-    const line = document.createElement(name);
-    line.textContent = content;
-    return line;
-  });
-  let shown = null;
-  const show = link => {
-    shown = link;
-    evidence.replaceChildren(...lines(["b", link.dataset.about], ["span", link.textContent.slice(1)],
-      ["i", link.dataset.evidence], ["i", "Follow for the details."]));
-    evidence.hidden = false;
-    const cell = link.getBoundingClientRect(), box = evidence.getBoundingClientRect();
-    const below = cell.bottom + 6 + box.height < innerHeight || cell.top < box.height + 6;
-    evidence.style.left = Math.max(12, Math.min(cell.left, innerWidth - box.width - 12)) + scrollX + "px";
-    evidence.style.top = (below ? cell.bottom + 6 : cell.top - 6 - box.height) + scrollY + "px";
-  };
-  const hide = () => { shown = null; evidence.hidden = true; };
-  for (const link of document.querySelectorAll(".verdicts a[data-about]")) {
-    link.dataset.evidence = link.title;
-    link.removeAttribute("title");
-    link.setAttribute("aria-describedby", evidence.id);
-    let tapped = false;
-    link.addEventListener("pointerdown", e => { tapped = e.pointerType === "touch" && shown !== link; });
-    link.addEventListener("click", e => { if (tapped) { e.preventDefault(); show(link); } else hide(); });
-    for (const event of ["mouseenter", "focus"]) link.addEventListener(event, () => show(link));
-    for (const event of ["mouseleave", "blur"]) link.addEventListener(event, hide);
-  }
-  addEventListener("keydown", e => { if (e.key === "Escape") hide(); });
+  if (location.hash) reveal();
 
   // On paper everything is open, and charts are as wide as the page.
   let closed = [];

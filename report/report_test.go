@@ -76,3 +76,22 @@ func small() *results.Run {
 		},
 	}
 }
+
+// keyed is a run of small that compares keys.
+func keyed() *results.Run {
+	run := small()
+	off := results.Amount{Expected: 1000, Result: 990.5, Twice: 15, Gone: 24.5, TwiceRate: 0.015, GoneRate: 0.0245,
+		Error: 0.0095}
+	run.Keys = []results.Key{
+		{Name: "default", Columns: []string{"id"}, Keys: 7, Amount: &results.Amount{Expected: 1000, Result: 1000}},
+		{Name: "content", Columns: []string{"who", "what"}, Content: true, Keys: 1234, Missed: 12, Merged: 5,
+			MissedByOrigin: map[string]int64{"retry": 9, "resend": 3}, Amount: &off,
+			Examples: []results.KeyExample{{
+				Row:   results.Example{Fate: "merged", Origin: "original", Row: map[string]string{"who": "ann", "what": "tea"}},
+				Other: results.Example{Fate: "kept", Origin: "retry", Row: map[string]string{"who": "ann", "what": "tea"}},
+			}},
+		},
+	}
+	run.Strategies[2].Key, run.Strategies[2].Amount = "content", &off
+	return run
+}

@@ -139,6 +139,7 @@ func tiersFigure(all []*results.Strategy) figure {
 		}
 	}
 	f.Charts = []chart{stacked("chart-stages", "Rows caught by each stage and copies left, for each strategy with stages",
-		ids(all), parts)}
+		"rows", ids(all), parts)}
+	f.Data = stagesData(all, parts)
 	return f
 }

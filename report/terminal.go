@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"deduplab/results"
@@ -16,8 +17,12 @@ const (
 	noteLines = 4
 )
 
+// amountColumn is where the sums of the results stand, where a scenario asks for them.
+const amountColumn = 3
+
 // Terminal writes the run as text: what the stream was, one row for each strategy with the numbers that decide, best
-// first, footnotes that say why a requirement is missed and where to look next, and the recommendation.
+// first, what each key makes of the stream, footnotes that say why a requirement is missed and where to look next, and
+// the recommendation.
 func Terminal(w io.Writer, run *results.Run) error {
 	var b strings.Builder
 	b.WriteString(headline(run) + "\n\n")
@@ -28,17 +33,26 @@ func Terminal(w io.Writer, run *results.Run) error {
 	order := run.Ranked()
 	notes := footnotes{numbers: map[string]int{}}
 	t := table{right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}}
-	t.add("strategy", "dups left", "lost", "wait p99", "commit p99", "keys live", "held", "updates",
-		"same table under", "meets")
+	head := []string{"strategy", "dups left", "lost", "wait p99", "commit p99", "keys live", "held", "updates",
+		"same table under", "meets"}
+	if hasAmounts(run) {
+		head = slices.Insert(head, amountColumn, "amount")
+		t.right[len(t.right)+1] = true
+	}
+	t.add(head...)
 	var refused []*results.Strategy
 	for _, s := range order {
 		if s.Refused != "" {
 			refused = append(refused, s)
 			continue
 		}
-		t.add(s.ID, count(s.Leaked), lost(s), p99(s.Latency.Wait), p99(s.Latency.Commit),
+		cells := []string{s.ID, count(s.Leaked), lost(s), p99(s.Latency.Wait), p99(s.Latency.Commit),
 			short(s.State.KeysLivePeak), short(s.State.KeysHeldPeak), count(s.Updates),
-			sameTable(s.Determinism), meets(s)+notes.add(s))
+			sameTable(s.Determinism), meets(s) + notes.add(s)}
+		if hasAmounts(run) {
+			cells = slices.Insert(cells, amountColumn, off(s.Amount))
+		}
+		t.add(cells...)
 	}
 	switch {
 	case len(order) == 0:
@@ -48,8 +62,10 @@ func Terminal(w io.Writer, run *results.Run) error {
 	}
 	b.WriteString(microBatches(order))
 	b.WriteString(tiers(order))
+	b.WriteString(behind(run, order))
 	b.WriteString(refusals(refused))
 	b.WriteString(skipped(run.Workload))
+	b.WriteString(keyTable(run))
 	if !run.Workload.Labelled && len(order) > 0 {
 		b.WriteString("\n" + wrap("", unlabelled, lineWidth))
 	}

@@ -24,6 +24,23 @@ func FormatCount(n int64) string {
 	return s
 }
 
+// FormatSum writes a sum in full with thousands separators, and with two digits after the point where it is not whole.
+func FormatSum(x float64) string {
+	sign, text := "", strconv.FormatFloat(math.Abs(x), 'f', 2, 64)
+	text = strings.TrimSuffix(text, ".00")
+	if x < 0 && text != "0" {
+		sign = "-"
+	}
+	whole, cents, pointed := strings.Cut(text, ".")
+	if n, err := strconv.ParseInt(whole, 10, 64); err == nil {
+		whole = FormatCount(n)
+	}
+	if pointed {
+		whole += "." + cents
+	}
+	return sign + whole
+}
+
 // FormatSpan writes a span of time with the precision that its size deserves: 850 ms, 5.2 s, 41m, 1m30s, 2h58m, 3d4h.
 func FormatSpan(ms int64) string {
 	switch {
@@ -99,6 +116,8 @@ func formatExact(metric string, value float64) string {
 		return strconv.FormatFloat(value*100, 'g', 6, 64) + " %"
 	case Bytes:
 		return FormatCount(int64(value)) + " bytes"
+	case Sum:
+		return FormatSum(value)
 	}
 	return FormatCount(int64(value))
 }

@@ -16,6 +16,13 @@ func TestFormat(t *testing.T) {
 		{results.FormatCount(1234), "1,234"},
 		{results.FormatCount(-1234567), "-1,234,567"},
 		{results.FormatCount(math.MaxInt64), "9,223,372,036,854,775,807"},
+		{results.FormatSum(0), "0"},
+		{results.FormatSum(-0.001), "0"},
+		{results.FormatSum(12), "12"},
+		{results.FormatSum(1234.5), "1,234.50"},
+		{results.FormatSum(-1234567.891), "-1,234,567.89"},
+		{results.FormatSum(-0.5), "-0.50"},
+		{results.FormatSum(1e20), "100000000000000000000"},
 		{results.FormatSpan(0), "0 ms"},
 		{results.FormatSpan(850), "850 ms"},
 		{results.FormatSpan(1000), "1 s"},
@@ -46,6 +53,8 @@ func TestFormat(t *testing.T) {
 		{results.FormatMetric("latency_ms.wait.p99", 65024, 1000), "1m5s"},
 		{results.FormatMetric("latency_ms.wait.p99", 59_960, 1000), "1m"},
 		{results.FormatMetric("latency_ms.wait.n", 3000, 0), "3,000"},
+		{results.FormatMetric("amount.error", 0.00123, 0.001), "0.12 %"},
+		{results.FormatMetric("amount.twice", 1234.5, 0), "1,234.50"},
 		{results.FormatMetric("state.bytes_peak", 64_000_000, 0), "64,000,000 bytes"},
 	} {
 		if c.got != c.want {

@@ -32,7 +32,7 @@ func MetricNames() []string {
 	return names
 }
 
-// unknown stands for a number that is not known. A trend is the only number that may be below 0.
+// unknown stands for a number that is not known. Trends and sums are the only numbers that may be below 0.
 const unknown = math.MinInt64
 
 // Metric returns the number at a path; ok is false when there is no such metric, or when its value is not known, as
@@ -40,7 +40,8 @@ const unknown = math.MinInt64
 func (s *Strategy) Metric(path string) (value float64, ok bool) {
 	visit(reflect.ValueOf(*s), "", func(p string, v float64) {
 		if p == path {
-			value, ok = v, v >= 0 || v > unknown && strings.HasSuffix(path, ".per_hour")
+			signed := strings.HasSuffix(path, ".per_hour") || strings.HasPrefix(path, "amount.")
+			value, ok = v, v >= 0 || v > unknown && signed
 		}
 	})
 	return value, ok
@@ -49,7 +50,7 @@ func (s *Strategy) Metric(path string) (value float64, ok bool) {
 // visit calls back for every number below v, named by the JSON names on the way to it. Lists are no metrics.
 func visit(v reflect.Value, path string, each func(path string, value float64)) {
 	switch {
-	case v.Kind() == reflect.Pointer && v.IsNil(): // what the engine does not have is not known
+	case v.Kind() == reflect.Pointer && v.IsNil(): // what the engine or the scenario does not have is not known
 		visit(reflect.Zero(v.Type().Elem()), path, func(path string, _ float64) { each(path, unknown) })
 	case v.Kind() == reflect.Pointer:
 		visit(v.Elem(), path, each)
@@ -82,6 +83,7 @@ const (
 	Millis             // a span of time, in milliseconds
 	Share              // a part of 1
 	Bytes
+	Sum // of a column, in its unit
 )
 
 // UnitOf tells by its name what a metric is counted in.
@@ -92,8 +94,11 @@ func UnitOf(metric string) Unit {
 		return Millis
 	case strings.Contains(metric, "bytes"):
 		return Bytes
-	case metric == "residual" || strings.HasSuffix(metric, "_rate"):
+	case metric == "residual" || metric == "amount.error" || strings.HasSuffix(metric, "_rate"),
+		strings.HasPrefix(metric, "after.") && (strings.HasSuffix(metric, ".error") || strings.HasSuffix(metric, ".worst")):
 		return Share
+	case strings.HasPrefix(metric, "amount."):
+		return Sum
 	}
 	return Whole
 }
@@ -110,6 +115,7 @@ var (
 	explainsSwallowed = explanation{[]string{"swallowed"}, explainsLosses.causes}
 	explainsLeaks     = explanation{[]string{"leaked"}, func(s *Strategy) map[string]int64 { return s.LeaksByCause }}
 	explainsWait      = explanation{fates: []string{"slowest"}}
+	explainsGone      = explanation{append(explainsLosses.fates, "diverted"), explainsLosses.causes}
 )
 
 // explanations has what explains a metric by its name, or by what its name begins with up to a dot.
@@ -123,6 +129,11 @@ var explanations = map[string]explanation{
 	"leaked":            explainsLeaks,
 	"leaks_by_cause":    explainsLeaks,
 	"fates.leaked":      explainsLeaks,
+	"amount.twice":      explainsLeaks,
+	"amount.twice_rate": explainsLeaks,
+	"amount.gone":       explainsGone,
+	"amount.gone_rate":  explainsGone,
+	"amount":            {fates: []string{"leaked", "late_first", "swallowed", "wrong_version", "diverted"}},
 	"wrong_version":     {fates: []string{"wrong_version"}},
 	"synthesized":       {fates: []string{"synthesized"}},
 	"latency_ms.wait":   explainsWait,

@@ -16,6 +16,7 @@ func TestMetricNames(t *testing.T) {
 		"residual", "lost", "leaked", "leak_rate", "wrong_version", "fates.late_first", "latency_ms.wait.p99", "updates",
 		"latency_ms.commit.n", "state.keys_live_peak", "leaks_by_cause.ttl", "losses_by_cause.unexplained", "changes.delete",
 		"spark.numRowsTotal.peak", "spark.numRowsDroppedByWatermark",
+		"amount.error", "amount.twice_rate", "amount.gone",
 	} {
 		if !slices.Contains(names, want) {
 			t.Errorf("no metric %s", want)
@@ -37,8 +38,10 @@ func TestMetricNames(t *testing.T) {
 func TestMetricIsAPathOfTheJSON(t *testing.T) {
 	s := results.Strategy{
 		Residual: 0.25, Lost: 7, LeaksByCause: map[string]int64{}, LossesByCause: map[string]int64{"late": 3},
-		Latency: results.Latency{Wait: results.Quantiles{P99: 5200}},
-		Spark:   &results.Spark{Batches: 3, RowsTotal: results.RowsTotal{Peak: 5, PerHour: -2}},
+		Latency: results.Latency{Wait: results.Quantiles{P99: 5200}}, Amount: &results.Amount{Error: 0.5},
+		Spark: &results.Spark{Batches: 3, RowsTotal: results.RowsTotal{Peak: 5, PerHour: -2}},
+		After: &results.After{Window: &results.AfterWindow{Rows: 4, Sum: &results.Deviation{Value: 5, Error: 0.5}},
+			Join: &results.AfterJoin{Rows: results.NewDeviation(3, 2)}},
 	}
 	for _, cause := range results.LeakCauses {
 		s.LeaksByCause[cause] = 2
@@ -77,6 +80,9 @@ func TestMetricUnknown(t *testing.T) {
 	}
 	if _, ok := s.Metric("spark.numRowsTotal.per_hour"); ok {
 		t.Error("a number of another engine was given")
+	}
+	if _, ok := s.Metric("amount.error"); ok {
+		t.Error("a sum was given where the scenario names none")
 	}
 	if v, ok := s.Metric("leaks_by_cause.ttl"); v != 0 || !ok {
 		t.Errorf("a cause without rows is %v, %v", v, ok)

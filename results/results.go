@@ -21,12 +21,16 @@ type Run struct {
 	Partial bool `json:"partial,omitempty"`
 	// Seeds are those of a run over several: the first is Seed, whose numbers stand in the run, and all of them have a
 	// value in Strategy.Samples.
-	Seeds      []uint64          `json:"seeds,omitempty"`
-	Versions   map[string]string `json:"versions"`
-	Job        Job               `json:"job"`
-	Require    []Requirement     `json:"require"`
-	Workload   Workload          `json:"workload"`
-	Strategies []Strategy        `json:"strategies"`
+	Seeds    []uint64          `json:"seeds,omitempty"`
+	Versions map[string]string `json:"versions"`
+	Job      Job               `json:"job"`
+	// After is what reads the result of every strategy, nil where nothing does.
+	After    *AfterSpec    `json:"after_spec,omitempty"`
+	Require  []Requirement `json:"require"`
+	Workload Workload      `json:"workload"`
+	// Keys is what each key makes of the stream, the workload's own first; empty where the scenario names no others.
+	Keys       []Key      `json:"keys,omitempty"`
+	Strategies []Strategy `json:"strategies"`
 	// Summary is the recommendation in sentences.
 	Summary []string `json:"summary"`
 }
@@ -69,6 +73,9 @@ type SparkJob struct {
 	CostRowsPerSecond int64   `json:"cost_rows_per_second"` // 0: rows cost nothing
 	FailuresMS        []int64 `json:"failures_ms,omitempty"`
 	RestartMS         int64   `json:"restart_ms,omitempty"`
+	// MigrateMS is when a new query with a new checkpoint took the place of each, OverlapMS what it read again.
+	MigrateMS int64 `json:"migrate_ms,omitempty"`
+	OverlapMS int64 `json:"overlap_ms,omitempty"`
 }
 
 // Requirement is one line of the scenario's require section, as it was resolved.
@@ -127,11 +134,48 @@ type Staircase struct {
 	WatermarkMS int64 `json:"watermark_ms"`
 }
 
+// Key is what becomes of the stream when the first row of each key is kept, with perfect memory and whatever the
+// strategy: the faults of the key alone.
+type Key struct {
+	Name    string   `json:"name"` // default is the key that the workload comes with
+	Columns []string `json:"columns"`
+	Content bool     `json:"content"` // the key is the hash of the columns
+	Rows    int64    `json:"rows"`
+	Keys    int64    `json:"keys"`   // distinct ones, so many rows are kept
+	Missed  int64    `json:"missed"` // kept rows whose event was kept before, under another key
+	Merged  int64    `json:"merged"` // events of which no row is kept: all of them have keys of other events
+	// MissedByOrigin counts the missed rows by how they came about.
+	MissedByOrigin map[string]int64 `json:"missed_by_origin"`
+	Amount         *Amount          `json:"amount,omitempty"`
+	Examples       []KeyExample     `json:"examples"`
+}
+
+// KeyExample is a row that a key gets wrong, and the row that shows it.
+type KeyExample struct {
+	// Row has the fate missed, and Other is an earlier row of its event; or merged, and Other is the row of another event
+	// that came first with its key.
+	Row   Example `json:"row"`
+	Other Example `json:"other"`
+}
+
+// Amount is the sum of a column over a result, held against the sum over the originals of all events. Sums are in the
+// column's unit. What is neither counted twice nor gone comes from events that end with another row's amount.
+type Amount struct {
+	Expected  float64 `json:"expected"`
+	Result    float64 `json:"result"`
+	Twice     float64 `json:"twice"`      // of rows beside another one of their event
+	Gone      float64 `json:"gone"`       // of events that are not in the result
+	TwiceRate float64 `json:"twice_rate"` // twice / expected
+	GoneRate  float64 `json:"gone_rate"`  // gone / expected
+	Error     float64 `json:"error"`      // |result - expected| / |expected|
+}
+
 // Strategy is one strategy's run.
 type Strategy struct {
 	ID     string            `json:"id"`
 	Name   string            `json:"name"`
 	Params map[string]string `json:"params"`
+	Key    string            `json:"key,omitempty"` // the name of its key; empty: the workload's own
 	Engine string            `json:"engine"`
 	About  string            `json:"about"`
 	// Loses is one sentence: when this strategy loses or leaks data.
@@ -163,10 +207,12 @@ type Strategy struct {
 	LeakRate        float64 `json:"leak_rate"` // leaked / copies in
 	Residual        float64 `json:"residual"`  // leaked / rows in the result
 	ResultRows      int64   `json:"result_rows"`
-	Changes         Changes `json:"changes"`
-	LateDropped     int64   `json:"late_dropped"` // the engine's own counter, numLateRecordsDropped
-	Undeclared      int64   `json:"undeclared_changes"`
-	Updates         int64   `json:"updates"`
+	// Amount is what the result sums up to; nil where the scenario names no column, or the result does not have it.
+	Amount      *Amount `json:"amount,omitempty"`
+	Changes     Changes `json:"changes"`
+	LateDropped int64   `json:"late_dropped"` // the engine's own counter, numLateRecordsDropped
+	Undeclared  int64   `json:"undeclared_changes"`
+	Updates     int64   `json:"updates"`
 	// AppendOnlyViol counts what an insert-only consumer cannot take: updates and undeclared changes. Every declaration
 	// has inserts, so that an undeclared change is an update too, and this is the number of updates.
 	AppendOnlyViol int64      `json:"append_only_violations"`
@@ -176,6 +222,8 @@ type Strategy struct {
 	// Spark is what the micro-batches of a query of Spark did; nil for other engines.
 	Spark    *Spark    `json:"spark,omitempty"`
 	Subtasks []Subtask `json:"subtasks"`
+	// After is what comes out behind the strategy; nil where the scenario has nothing there, or the result holds keys alone.
+	After *After `json:"after,omitempty"`
 	// Stages are those of a micro-batch query, and of tiers.
 	Stages      []Stage       `json:"stages"`
 	Determinism []Determinism `json:"determinism"`
@@ -273,9 +321,13 @@ type State struct {
 	BytesPeak    int64 `json:"bytes_peak"` // logical bytes, as the lab counts them
 	BytesEnd     int64 `json:"bytes_end"`
 	// PhysicalBytes is what the state backend holds on disk after flush and compaction; 0 for memory. Never gated.
-	PhysicalBytes int64         `json:"physical_bytes"`
-	Class         string        `json:"class"` // measured
-	Series        []StateSample `json:"series"`
+	PhysicalBytes int64 `json:"physical_bytes"`
+	// BytesPerKey is what a live key takes: on disk at the end, or in the lab's memory at the peak, where places of keys
+	// that are gone wait for new ones. LogicalBytesPerKey is the same of BytesPeak. 0: there are no keys.
+	BytesPerKey        float64       `json:"bytes_per_key"`
+	LogicalBytesPerKey float64       `json:"logical_bytes_per_key"`
+	Class              string        `json:"class"` // measured
+	Series             []StateSample `json:"series"`
 }
 
 // StateSample is the state at one moment, in ms from the start. Rows and Keys are what had come in by then.

@@ -24,7 +24,8 @@ func (l *loader) columns(to *[]gen.Field) func(*yml.Node) {
 	}
 }
 
-// column reads one field: the one kind that it is of, how often it is NULL, and how often one of a few values.
+// column reads one field: the one kind that it is of, how often it is NULL, and how often one of a few values or used
+// again.
 func (l *loader) column(n *yml.Node) gen.Field {
 	fd := gen.Field{Name: n.Name}
 	if _, err := column(n.Name); err != nil {
@@ -54,6 +55,16 @@ func (l *loader) column(n *yml.Node) gen.Field {
 			yml.Value(l.Reader, &stamp, yml.OneOf(string(gen.Created), string(gen.Sent)))(n)
 			fd.Stamp = gen.Stamp(stamp)
 		}),
+		yml.May("retry", yml.Bare(l.Reader, &fd.Retry, yml.Boolean)),
+		yml.May("position", yml.Bare(l.Reader, &fd.Position, yml.Boolean)),
+		yml.May("reuse", func(n *yml.Node) {
+			fd.Reuse = &gen.Reuse{}
+			l.Object(n,
+				yml.Must("rate", yml.Value(l.Reader, &fd.Reuse.Rate, share)),
+				yml.May("after", l.delay(&fd.Reuse.After)),
+				yml.May("constant", yml.Bare(l.Reader, &fd.Reuse.Constant, yml.Boolean)),
+			)
+		}),
 		yml.May("nulls", yml.Value(l.Reader, &fd.Null, share)),
 		yml.May("hot", func(n *yml.Node) {
 			fd.Hot = &gen.Hot{}
@@ -64,16 +75,17 @@ func (l *loader) column(n *yml.Node) gen.Field {
 		}),
 	)
 	kinds := len(n.Items)
-	for _, other := range []string{"nulls", "hot"} {
+	for _, other := range []string{"nulls", "hot", "reuse"} {
 		if n.Get(other) != nil {
 			kinds--
 		}
 	}
-	none := n.Get("uuid") != nil && !fd.UUID
+	off := func(name string, set bool) bool { return n.Get(name) != nil && !set }
+	none := off("uuid", fd.UUID) || off("retry", fd.Retry) || off("position", fd.Position)
 	if l.Faults() == before && n.Kind == yml.Mapping && (kinds != 1 || none) {
 		l.Add(n.NameAt, "column %s must be one of {uuid: true}, {int: [1, 9]}, {decimal: [0.50, 9.99]}, "+
-			"{faker: \"{firstname}\"}, {sequence: 1}, {zipf: {n: 1000}}, {choice: [red, green]}, {text: 200} and "+
-			"{timestamp: sent}", n.Name)
+			"{faker: \"{firstname}\"}, {sequence: 1}, {zipf: {n: 1000}}, {choice: [red, green]}, {text: 200}, "+
+			"{timestamp: sent}, {retry: true} and {position: true}", n.Name)
 	}
 	return fd
 }
@@ -123,6 +135,10 @@ func kindOf(fd gen.Field) string {
 		kind = "choice: " + formatChoices(fd.Choice)
 	case fd.Text > 0:
 		kind = fmt.Sprintf("text: %d", fd.Text)
+	case fd.Retry:
+		kind = "retry: true"
+	case fd.Position:
+		kind = "position: true"
 	case fd.Stamp != "":
 		kind = "timestamp: " + string(fd.Stamp)
 	default:
@@ -130,6 +146,11 @@ func kindOf(fd gen.Field) string {
 	}
 	if fd.Hot != nil {
 		kind += fmt.Sprintf(", hot: {share: %s, keys: %d}", formatShare(fd.Hot.Share), fd.Hot.Keys)
+	}
+	if r := fd.Reuse; r != nil && r.Constant {
+		kind += fmt.Sprintf(", reuse: {rate: %s, constant: true}", formatShare(r.Rate))
+	} else if r != nil {
+		kind += fmt.Sprintf(", reuse: {rate: %s, after: %s}", formatShare(r.Rate), formatDelay(r.After))
 	}
 	if fd.Null > 0 {
 		kind += ", nulls: " + formatShare(fd.Null)

@@ -31,11 +31,13 @@ func (s *Scenario) Inspect(w io.Writer) error {
 	} else {
 		p.workload(s.Workload.Spec)
 	}
+	p.keys(s.Workload)
 	p.job(s.Job)
 	p.section("strategies")
 	for _, e := range s.Strategies {
 		p.entry(e)
 	}
+	p.after(s.After, s.Workload.Schema)
 	if len(s.Require) > 0 {
 		p.section("require")
 	}
@@ -151,20 +153,6 @@ func (p *printer) workload(s *gen.Spec) {
 	}
 }
 
-func (p *printer) duplicate(d gen.Duplicate, fields []gen.Field) {
-	p.field(2, "- origin", quoted(d.Origin))
-	if d.Where != nil {
-		p.field(3, "where", quoted(formatWhere(d.Where, fields)))
-	}
-	p.orDefault(3, "rate", d.Rate == 1, formatShare(d.Rate))
-	p.orDefault(3, "delay", d.Delay.IsZero(), formatDelay(d.Delay))
-	p.orDefault(3, "new_id", !d.NewID, d.NewID)
-	p.orDefault(3, "restamp", !d.Restamp, d.Restamp)
-	if len(d.Change) > 0 {
-		p.field(3, "change", names(d.Change))
-	}
-}
-
 func (p *printer) trace(t *Trace) {
 	p.section("workload")
 	c := t.Spec.Columns
@@ -193,6 +181,18 @@ func (p *printer) trace(t *Trace) {
 	p.orDefault(1, "unit", t.Spec.Unit == "auto", t.Spec.Unit)
 	p.open(1, "partitions")
 	p.orDefault(2, "count", t.Spec.Partitions == 1, t.Spec.Partitions)
+}
+
+func (p *printer) keys(w Workload) {
+	if len(w.Keys) > 0 {
+		p.open(1, "keys")
+	}
+	for _, k := range w.Keys {
+		p.field(2, quoted(k.Name), formatKey(k))
+	}
+	if w.Amount != "" {
+		p.field(1, "amount", quoted(w.Amount))
+	}
 }
 
 func (p *printer) job(j Job) {
@@ -248,6 +248,9 @@ func (p *printer) spark(s, d Spark) {
 		p.field(2, "failures", names(failures))
 	}
 	p.orDefault(2, "restart", s.Restart == 0, dur(s.Restart))
+	if s.Migrate.At > 0 {
+		p.field(2, "migrate", fmt.Sprintf("{at: %s, overlap: %s}", dur(s.Migrate.At), dur(s.Migrate.Overlap)))
+	}
 }
 
 func formatTrigger(t sim.Trigger) string {
@@ -260,6 +263,9 @@ func formatTrigger(t sim.Trigger) string {
 func (p *printer) entry(e Entry) {
 	p.open(1, "- "+e.Strategy.Name)
 	p.orDefault(3, "id", e.ID == e.Strategy.Name, quoted(e.ID))
+	if e.Key != nil {
+		p.field(3, "key", quoted(e.Key.Name))
+	}
 	defaults, _ := e.Strategy.Resolve(nil, stream.Schema{})
 	for _, param := range e.Strategy.Params {
 		text := e.Args.Text(param.Name)

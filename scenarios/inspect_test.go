@@ -118,6 +118,9 @@ func drawScenario(t *rapid.T) string {
 		d.pick("", ", hot: {share: 33.3%, keys: 7}", ", nulls: 0.5, hot: {keys: 1, share: 1}"))
 	d.maybe("    color: {choice: %s}\n", d.pick("[red]", `[red, "null", "a: b"]`, "{red: 60%, green: 40%, \"b: 1\": 0.1}"))
 	d.maybe("    fill: {text: %d}\n    sent_at: {timestamp: %s}\n", d.int(1, 65536), d.pick("sent", "created"))
+	d.maybe("    try: {retry: true}\n    place: {position: true, nulls: 1%%}\n")
+	d.maybe("    again: {uuid: true, reuse: {rate: %s, %s}}\n",
+		d.pick("0.7%", "0.5"), d.pick("after: 1h", "after: {uniform: [1s, 1m]}", "constant: true", "constant: false"))
 	d.add("  key: %s\n", d.pick("id", "[id]", "[id, n]"))
 	d.add("  event_time: {field: %s, log_append: %s%s}\n", d.pick("ts", "created_at", `"null"`), d.pick("true", "false"),
 		d.pick("", ", resolution: 1s", ", nulls: 0.1%", ", nulls: 1, resolution: 1h30m"))
@@ -134,12 +137,22 @@ func drawScenario(t *rapid.T) string {
 	d.maybe("  transport: %s\n", d.delay())
 	d.add("  duplicates:\n")
 	for range d.int(1, 3) {
-		d.add("    - {origin: %s, delay: %s", d.pick("copy", "retry"), d.delay())
+		d.add("    - {origin: %s, delay: %s", d.pick("copy", "retry", "connector-replay", "bot-constant-id"), d.delay())
 		d.maybe(", where: \"%s\"", d.pick("n < 5", "p >= 1.5", "p != 7", "n == -3"))
 		d.maybe(", rate: %s", d.pick("0.4%", "0", "1", "0.1234567890123", "33.3%", "0.07"))
+		d.maybe(", copies: %s", d.pick("1", "3", "{geometric: {mean: 1.5}}", "{zipf: {cap: 1000}}",
+			"{zipf: {s: 1.2, cap: 9}}"))
+		d.maybe(", at: 20h, range: [0s, 10h], speed: 5000/s")
+		d.maybe(", new_id: %s", d.pick("true", "false", "constant"))
+		d.maybe(", offset: %s", d.pick("same", "new"))
+		d.maybe(", partition: same")
 		d.maybe(", restamp: %s", d.pick("true", "false"))
 		d.maybe(", change: %s", d.pick("p", "[p, who]", "who"))
 		d.add("}\n")
+	}
+	if rapid.Bool().Draw(t, "keys") {
+		d.add("  keys:\n    a: %s\n    b: {content: %s}\n", d.pick("id", "[n, p]"), d.pick("p", "[who, n]"))
+		d.maybe("  amount: %s\n", d.pick("n", "p"))
 	}
 	d.maybe("job:\n  retention: 90m\n  parallelism: %d\n  sink: %s\n  watermark: {delay: %s, idle_after: %s, per: %s}\n"+
 		"  checkpoint: {interval: %s, delivery: %s}\n", d.int(1, 128), d.pick("append", "retract", "upsert"), d.span(0),

@@ -89,7 +89,19 @@ func (l *loader) spark(n *yml.Node) {
 		yml.May("shuffle", yml.Value(l.Reader, &s.Shuffle, yml.OneOf(WholeRow, KeyFirst))),
 		yml.May("failures", yml.Values(l.Reader, &s.Failures, span)),
 		yml.May("restart", yml.Value(l.Reader, &s.Restart, span)),
+		yml.May("migrate", func(n *yml.Node) {
+			l.Object(n,
+				yml.Must("at", yml.Value(l.Reader, &s.Migrate.At, positive)),
+				yml.May("overlap", yml.Value(l.Reader, &s.Migrate.Overlap, span)),
+			)
+			if s.Migrate.Overlap > s.Migrate.At && !l.Faulty(n) {
+				l.Add(n.Get("overlap").At, "the overlap lies before at: it can be at most %s", dur(s.Migrate.At))
+			}
+		}),
 	)
+	if s.Restart > 0 && s.Migrate.At > 0 && !l.Faulty(n) {
+		l.Add(n.Get("migrate").NameAt, "there is a restart from the checkpoint already: a query is either restarted or replaced")
+	}
 	if s.Trigger.Every == 0 && !s.Trigger.AvailableNow && s.Cost.Batch == 0 && !l.Faulty(n) {
 		l.Add(n.Get("trigger").At, "a trigger of 0s starts a batch when the one before has ended: say how long one takes "+
 			"with cost.batch")

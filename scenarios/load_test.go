@@ -135,8 +135,26 @@ var broken = []struct {
 		"delay: 0s", "delay: {cap: 1h}",
 	}},
 	{name: "distribution with one quantile", edits: []string{"{p50: 40ms, p99.9: 8s}", "{p50: 40ms}"}},
+	{name: "ready-made origins and copies", edits: []string{
+		"{origin: copy, where: \"price < 100\", delay: 0s}", "{origin: backfill-flood, at: 1h, range: [0s, 2h], rate: 2}",
+		"{origin: producer-retry, rate: 0.4%, delay: {uniform: [2h, 3h]}}",
+		"{origin: dual-capture, copies: {geometric: {}}, new_id: maybe, partition: elsewhere, offset: old, speed: 5}",
+		"{uuid: true}", "{uuid: true, reuse: {rate: 60%, aftr: 1h}}", "{faker: \"{firstname}\"}", "{retry: false}",
+	}},
+	{name: "no number of copies", edits: []string{
+		"delay: 0s", "delay: 0s, copies: 0", "rate: 0.4%", "rate: 0.4%, copies: {zipf: {cap: 9}, geometric: {mean: 2}}",
+	}},
+	{name: "too many copies", edits: []string{
+		"delay: 0s", "delay: 0s, copies: 16_000_000, partition: other",
+		"rate: 0.4%", "rate: 0.4%, copies: {zipf: {cap: 16000000}}",
+		"count: 2", "count: 1", "partition: 1, from", "partition: 0, from",
+	}},
 	{name: "origin", edits: []string{
 		"origin: copy", "origin: original", "origin: producer-retry", "origin: Producer Retry",
+	}},
+	{name: "nearly a ready-made origin", edits: []string{
+		`origin: copy, where: "price < 100", delay: 0s`, `origin: producer-rety, where: "price < 100"`,
+		"origin: producer-retry", "origin: dual-captures",
 	}},
 	{name: "dates", edits: []string{"  duration: 8h", "  start: 2026-02-30T00:00Z\n  duration: 8h"}},
 	{name: "dates before the epoch", edits: []string{"  duration: 8h", "  start: 1969-12-31\n  duration: 8h"}},
@@ -196,6 +214,26 @@ var broken = []struct {
 		"- pass-through", "- pass-through: {ttl: 1h}",
 	}},
 	{name: "strategy against the schema", edits: []string{"order_by: price asc", "order_by: created_at desc"}},
+	{name: "keys", edits: []string{
+		"  key: order_id\n", "  key: order_id\n  keys: {by price: price, default: customer, who: [customer, custmer], " +
+			"twice: {content: [price, price]}, none: [], hash: {contents: price}}\n  amount: customer\n",
+		"- pass-through", "- pass-through: {key: hsah}", "{size: 1m}", "{size: 1m, key: by-price}",
+	}},
+	{name: "key of a strategy", edits: []string{
+		"  key: order_id\n", "  key: order_id\n  keys: {by-price: price, who: {content: customer}}\n",
+		"- pass-through", "- pass-through: {key: by-prize}\n  - select-distinct: {key: who}\n  - ptf: {key: [who]}",
+		"order_by: price asc", "order_by: price asc, key: by-price",
+		"lost: <= 0", "amount.error: <= 0.1%\n  amount.twice: 5\n  amount.errors: <= 1%",
+	}},
+	{name: "bound of a sum", edits: []string{
+		"  key: order_id\n", "  key: order_id\n  amount: price\n",
+		"lost: <= 0", "amount.error: 0.1%\n  amount.twice: <= -5\n  amount.gone: few",
+	}},
+	{name: "no keys", edits: []string{"  key: order_id\n", "  key: order_id\n  keys: {}\n  amount: prices\n"}},
+	{name: "a column in the place of the content key", edits: []string{
+		"customer: {faker", "dedup_key: {faker",
+		"  key: order_id\n", "  key: order_id\n  keys: {who: {content: dedup_key}, plain: dedup_key}\n",
+	}},
 	{name: "strategy twice", edits: []string{"- pass-through", "- tumble-agg", "id: by-price", "id: tumble-agg"}},
 	{name: "strategy not indented", edits: []string{
 		"- tumble-agg: {size: 1m}", "- tumble-agg:\n    size: 1m\n  - 7\n  - [ptf]",
@@ -215,6 +253,16 @@ var broken = []struct {
 	{name: "columns after a restart that does not come", edits: []string{
 		"- pass-through", "- drop-duplicates: {restart_columns: price}",
 	}},
+	{name: "a migration beside a restart", edits: []string{
+		"sink: retract\n", "sink: retract\n  spark: {restart: 1h, migrate: {at: 2h}}\n",
+	}},
+	{name: "an overlap before the start", edits: []string{
+		"sink: retract\n", "sink: retract\n  spark: {migrate: {at: 1h, overlap: 2h}}\n",
+	}},
+	{name: "columns of what reads the result", edits: []string{
+		"\nrequire:", "\nafter: {window: {size: 1h, sum: order_id}, join: {on: prise, within: 0s}}\n\nrequire:",
+	}},
+	{name: "nothing reads the result", edits: []string{"\nrequire:", "\nafter: {}\n\nrequire:"}},
 	{name: "spark without an end of a batch", edits: []string{
 		"sink: retract\n", "sink: retract\n  spark: {trigger: 0s}\n",
 	}},
@@ -493,8 +541,12 @@ func TestShipped(t *testing.T) {
 		if s.Workload.Spec == nil {
 			continue
 		}
+		spec, perEvent := s.Workload.Spec, 1.0
+		for _, d := range spec.Duplicates {
+			perEvent += d.Rate * d.Copies.Mean()
+		}
 		plateau := slices.ContainsFunc(s.Require, func(r scenarios.Requirement) bool { return r.Name == scenarios.StateClass })
-		if plateau && (s.Workload.Spec.Duration < 8*3600*1000 || s.Workload.Spec.Rate*8*3600 < 200_000) {
+		if plateau && (spec.Duration < 150*60*1000 || spec.Rate*float64(spec.Duration)/1000*perEvent < 150_000) {
 			t.Errorf("%s is too short to show a plateau of state", file)
 		}
 		w, err := gen.New(*s.Workload.Spec, s.Seed)

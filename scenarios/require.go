@@ -30,6 +30,8 @@ func (l *loader) require(n *yml.Node) {
 		case v.Name == StateClass:
 			yml.Value(l.Reader, &r.Class, class)(v)
 			r.Bound = classPrefix + string(r.Class)
+		case isAmount(v.Name) && l.scenario.Workload.Amount == "" && slices.Contains(metrics, v.Name):
+			l.Add(v.NameAt, "%s needs a column to sum: write amount: COLUMN in the workload", v.Name)
 		case slices.Contains(metrics, v.Name):
 			yml.Value(l.Reader, &r, bound(v.Name))(v)
 		default:
@@ -102,6 +104,8 @@ func quantity(metric, s string) (float64, error) {
 		return fraction(s)
 	case results.Bytes:
 		return size(s)
+	case results.Sum:
+		return number(s)
 	}
 	v, err := yml.Whole(0, 1<<53)(s)
 	if err != nil {
@@ -134,6 +138,8 @@ func example(metric string) string {
 		return "0.1%"
 	case results.Bytes:
 		return "64MB"
+	case results.Sum:
+		return "99.50"
 	}
 	return "0"
 }

@@ -1,7 +1,7 @@
 // Package scenarios reads the files that describe a run: the stream, the job, the strategies to compare and what is
 // required of them. It also holds the scenarios that the lab ships.
 //
-// A scenario is YAML with six sections, of which workload and strategies must be there:
+// A scenario is YAML with a few sections, of which workload and strategies must be there:
 //
 //	scenario: orders            # its name
 //	about: what it shows
@@ -9,6 +9,7 @@
 //	workload: ...               # a generated stream, or the trace of a real one
 //	job: ...                    # what the strategies run in; defaults are Flink's own
 //	strategies: [ptf: {ttl: 2h}, ...]
+//	after: ...                  # what reads the result: {window: {size: 1h, sum: price}, join: {on: user, within: 1h}}
 //	require: {lost: <= 0, ...}  # one verdict each for every strategy
 //
 // In a generated workload the partitions of the source, the key and the event time can be as uneven as real ones:
@@ -47,7 +48,27 @@ type Scenario struct {
 	Workload   Workload
 	Job        Job
 	Strategies []Entry
+	After      After
 	Require    []Requirement
+}
+
+// After is what stands behind a strategy and reads its result: windows and a join, nil where there is none.
+type After struct {
+	Window *AfterWindow
+	Join   *AfterJoin
+}
+
+// AfterWindow counts the rows of the result in tumbling windows of event time, and sums up a column.
+type AfterWindow struct {
+	Size stream.Time
+	Sum  int // a numeric column, -1 for none
+}
+
+// AfterJoin joins the result with the events of the stream, each of which is there once: rows that agree in the column
+// On, and whose event times are at most Within apart.
+type AfterJoin struct {
+	On     int
+	Within stream.Time
 }
 
 // Workload is a generated stream or a trace; one of the two is set.
@@ -55,6 +76,8 @@ type Workload struct {
 	Spec   *gen.Spec
 	Trace  *Trace
 	Schema stream.Schema
+	Keys   []gen.Key // alternatives to the key that the workload comes with, in the order of the file
+	Amount string    // the column of numbers that results are summed by; empty: none
 }
 
 // Trace is a recorded stream.
@@ -106,7 +129,13 @@ type Spark struct {
 	// Restart is a moment from the start, 0 for none: the queries are stopped and started again from their checkpoints,
 	// with other columns where a strategy has restart_columns.
 	Restart stream.Time
+	// Migrate replaces the queries by new ones.
+	Migrate Migration
 }
+
+// Migration is the replacement of a query by a new one with a new checkpoint, At from the start, 0 for none. The new one
+// reads from where the rows of the span Overlap before that begin.
+type Migration struct{ At, Overlap stream.Time }
 
 // Watermark says how watermarks are made.
 type Watermark struct {
@@ -127,6 +156,7 @@ type Entry struct {
 	ID       string
 	Strategy *strategies.Strategy
 	Args     strategies.Args
+	Key      *gen.Key // one of Workload.Keys; nil: the key that the workload comes with
 }
 
 // Requirement is one line of the section require. Its name is a metric with Op and Value, or state.class with Class,
@@ -191,10 +221,15 @@ type Open func(paths []string, spec gen.TraceSpec) (*gen.Trace, error)
 // Load reads a scenario. The file is its name in messages, and traces are looked for beside it; open may be nil where
 // no trace is expected. The error is an [*Error] with all that is wrong.
 func Load(file string, src []byte, open Open) (*Scenario, error) {
+	return load(file, src, &Reading{Open: open})
+}
+
+func load(file string, src []byte, how *Reading) (*Scenario, error) {
 	l := &loader{
 		Reader:   yml.New(file, src),
 		scenario: &Scenario{File: file, Seed: 1, Job: defaultJob()},
-		open:     open,
+		open:     how.Open,
+		scale:    how.Scale,
 	}
 	l.load(l.Parse("scenario", "a name (scenario), a workload and strategies"))
 	if err := l.Err(); err != nil {
@@ -204,15 +239,24 @@ func Load(file string, src []byte, open Open) (*Scenario, error) {
 }
 
 // Read loads a scenario from a file, and its trace.
-func Read(path string) (*Scenario, error) { return ReadWith(path, openTrace) }
+func Read(path string) (*Scenario, error) { return ReadWith(path, Reading{}) }
 
-// ReadWith is Read with another way to open traces.
-func ReadWith(path string, open Open) (*Scenario, error) {
+// Reading says how a scenario is read.
+type Reading struct {
+	Open  Open    // nil: traces are opened as the scenario says
+	Scale float64 // instead of the scenario's own workload.scale; 0: that one
+}
+
+// ReadWith is Read in another way.
+func ReadWith(path string, how Reading) (*Scenario, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return Load(path, src, open)
+	if how.Open == nil {
+		how.Open = openTrace
+	}
+	return load(path, src, &how)
 }
 
 func openTrace(paths []string, spec gen.TraceSpec) (*gen.Trace, error) {
@@ -236,8 +280,10 @@ type loader struct {
 	*yml.Reader
 	scenario *Scenario
 	open     Open
+	scale    float64 // instead of the file's; 0: that one
 	// columnsKnown says that the workload's schema can be trusted to judge the columns that strategies name.
 	columnsKnown bool
+	keysKnown    bool // the same of the alternative keys
 }
 
 func (l *loader) load(root *yml.Node) {
@@ -249,6 +295,7 @@ func (l *loader) load(root *yml.Node) {
 		yml.Must("workload", l.workload),
 		yml.May("job", l.job),
 		yml.Must("strategies", l.strategies),
+		yml.May("after", l.after),
 		yml.May("require", l.require),
 	)
 }

@@ -16,13 +16,24 @@ func (l *loader) strategies(n *yml.Node) {
 	}
 }
 
-// entry reads an entry of the list: a strategy that may have an id.
+// entry reads an entry of the list: a strategy that may have an id and a key.
 func (l *loader) entry(n *yml.Node) {
-	s, args, head := Strategy(l.Reader, n, l.scenario.Workload.Schema, l.columnsKnown, "id")
+	e, job, keyAt := Entry{}, strategies.Job{Schema: l.scenario.Workload.Schema}, (*yml.Node)(nil)
+	if n.Kind == yml.Mapping && len(n.Items) == 1 {
+		if keyAt = n.Items[0].Get("key"); keyAt != nil {
+			e.Key = l.entryKey(keyAt)
+		}
+	}
+	e.Rekey(&job)
+	before := l.Faults()
+	s, args, head := Strategy(l.Reader, n, job.Schema, l.columnsKnown, "id", "key")
 	if s == nil {
 		return
 	}
-	e := Entry{ID: s.Name, Strategy: s, Args: args}
+	e.ID, e.Strategy, e.Args = s.Name, s, args
+	if e.Key != nil && l.Faults() == before && s.Plan(args, job).Key == strategies.ByRow {
+		l.Add(keyAt.At, "%s goes by the whole row, not by a key", s.Name)
+	}
 	at := head.NameAt
 	if id := head.Get("id"); id != nil {
 		at = id.At

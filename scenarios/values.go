@@ -127,6 +127,18 @@ func rate(s string) (float64, error) {
 func ParseRate(s string) (float64, error)  { return rate(s) }
 func ParseShare(s string) (float64, error) { return share(s) }
 
+// IsScale reports whether a stream can be so many times its size.
+func IsScale(times float64) bool { return times > 0 && times <= 1e6 }
+
+// factor reads how many times something is to be.
+func factor(s string) (float64, error) {
+	v, err := number(s)
+	if err == nil && !IsScale(v) {
+		err = fmt.Errorf("%q must be above 0 and at most a million", s)
+	}
+	return v, err
+}
+
 func formatRate(v float64) string { return formatNumber(v) + "/s" }
 
 func seed(s string) (uint64, error) {

@@ -17,11 +17,15 @@ const defaultStart stream.Time = 1767225600000 // 2026-01-01T00:00Z
 
 func (l *loader) workload(n *yml.Node) {
 	if n.Get("trace") != nil {
+		if l.scale != 0 {
+			l.Add(n.At, "a trace has the rows that it has: it cannot be scaled")
+		}
 		l.trace(n)
 		return
 	}
 	spec := &gen.Spec{Start: defaultStart, Partitions: 1}
 	l.scenario.Workload.Spec = spec
+	scale := 1.0
 	needs := yml.Must
 	if n.Get("events") != nil {
 		needs = yml.May
@@ -30,6 +34,7 @@ func (l *loader) workload(n *yml.Node) {
 		yml.May("start", yml.Value(l.Reader, &spec.Start, moment)),
 		yml.Must("duration", yml.Value(l.Reader, &spec.Duration, positive)),
 		yml.Must("rate", yml.Value(l.Reader, &spec.Rate, rate)),
+		yml.May("scale", yml.Value(l.Reader, &scale, factor)),
 		yml.May("load", l.rateOverTime(&spec.Load)),
 		yml.May("events", l.events(spec)),
 		needs("fields", l.columns(&spec.Fields)),
@@ -43,12 +48,22 @@ func (l *loader) workload(n *yml.Node) {
 		yml.May("finished", l.finished(&spec.Finished)),
 		yml.May("clock", l.clocks(&spec.Clock)),
 		yml.May("duplicates", l.duplicates(spec)),
+		yml.May("keys", later),
+		yml.May("amount", later),
 	)
+	if l.scale != 0 {
+		scale = l.scale
+	}
+	*spec = spec.Scaled(scale)
 	if spec.PartitionBy == "" && len(spec.Key) > 0 {
 		spec.PartitionBy = spec.Key[0]
 	}
 	if events := spec.Rate * float64(spec.Duration) / 1000; events >= stream.MaxEvents && n.Get("load") == nil {
-		l.Add(n.Get("rate").At, "%s for %s makes %.1f billion events; there can be %.1f billion", n.Get("rate").Text,
+		text := n.Get("rate").Text
+		if scale != 1 {
+			text = formatRate(spec.Rate)
+		}
+		l.Add(n.Get("rate").At, "%s for %s makes %.1f billion events; there can be %.1f billion", text,
 			n.Get("duration").Text, events/1e9, float64(stream.MaxEvents)/1e9)
 	}
 	if len(spec.Fields) > 0 { // else what names a field would be blamed
@@ -57,6 +72,7 @@ func (l *loader) workload(n *yml.Node) {
 	l.scenario.Workload.Schema = schemaOf(spec)
 	known := func(part string) bool { return l.sound(n, part) || n.Get(part) == nil && l.sound(n, "events") }
 	l.columnsKnown = known("fields") && known("event_time")
+	l.keys(n)
 }
 
 // schemaOf lists the columns of a generated workload: the fields, then the event time.
@@ -145,27 +161,6 @@ func (l *loader) outages(to *[]gen.Outage) func(*yml.Node) {
 	}
 }
 
-func (l *loader) duplicates(spec *gen.Spec) func(*yml.Node) {
-	return func(n *yml.Node) {
-		for _, entry := range l.Entries(n) {
-			d := gen.Duplicate{Rate: 1}
-			l.Object(entry,
-				yml.Must("origin", yml.Value(l.Reader, &d.Origin, slug)),
-				yml.May("where", l.where(&d.Where, spec.Fields)),
-				yml.May("rate", yml.Value(l.Reader, &d.Rate, share)),
-				yml.May("delay", l.delay(&d.Delay)),
-				yml.May("new_id", yml.Bare(l.Reader, &d.NewID, yml.Boolean)),
-				yml.May("restamp", yml.Bare(l.Reader, &d.Restamp, yml.Boolean)),
-				yml.May("change", l.columnNames(&d.Change, &spec.Fields)),
-			)
-			if d.Origin == "original" {
-				l.Add(entry.Get("origin").At, "original is what is copied, not the origin of a copy")
-			}
-			spec.Duplicates = append(spec.Duplicates, d)
-		}
-	}
-}
-
 func (l *loader) where(to **gen.Where, fields []gen.Field) func(*yml.Node) {
 	if len(fields) == 0 {
 		return func(*yml.Node) {} // that there are none is reported elsewhere
@@ -200,6 +195,8 @@ func (l *loader) trace(n *yml.Node) {
 		yml.May("partitions", func(n *yml.Node) {
 			l.Object(n, yml.Must("count", yml.Bare(l.Reader, &t.Spec.Partitions, yml.Whole(1, 65535))))
 		}),
+		yml.May("keys", later),
+		yml.May("amount", later),
 	)
 	if columns.Arrival == "" {
 		columns.Arrival = columns.EventTime
@@ -221,6 +218,7 @@ func (l *loader) trace(n *yml.Node) {
 		return
 	}
 	t.Rows, l.scenario.Workload.Schema, l.columnsKnown = rows, rows.Schema(), true
+	l.keys(n)
 }
 
 // blameTrace reports what is wrong with a trace: at the column that the scenario names, and the rest at the trace.

@@ -41,6 +41,7 @@ const (
 	OpDropHeld           // a row that had been held does not go out
 	OpRewrite            // a row that has gone out is written once more, by a micro-batch that is run again
 	OpRemove             // a row that has gone out is removed from the result as a copy
+	OpRevive             // a row that did not go out is read again by another query, and goes out
 )
 
 // Ctx is an operator's view of the world: the clock, its watermark, state, timers, and where its output goes. There is

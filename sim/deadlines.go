@@ -111,6 +111,7 @@ func (d *Deadlines) Take(table *Table, to stream.Time, due func(Ref)) {
 		for _, bucket := range buckets {
 			for id := d.buckets[bucket]; id != 0; {
 				p := d.at(id)
+				table.touchRefs(p.refs[:p.n])
 				for _, ref := range p.refs[:p.n] {
 					d.decide(table, ref, to, due)
 				}

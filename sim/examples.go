@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"deduplab/gen"
 	"deduplab/results"
 	"deduplab/stream"
 )
@@ -22,6 +23,9 @@ const keptExamples = 256
 
 // shownExamples is how many of a fate are shown.
 const shownExamples = 3
+
+// shownHash is how many digits of a content key are shown: enough to see that two are equal.
+const shownHash = 12
 
 // examples are the first rows of each kind.
 type examples map[string][]example
@@ -83,13 +87,25 @@ func (l *Ledger) Examples() []results.Example {
 func (l *Ledger) example(fate string, e example) results.Example {
 	w := l.spec.Workload
 	from, _ := w.Span()
-	schema, record := w.Schema(), w.Record(e.tag)
+	out := ExampleOf(w, fate, e.tag)
+	out.Cause, out.AtMS = e.cause, int64(e.at-from)
+	return out
+}
+
+// ExampleOf shows a row of a fate that was sealed when it arrived.
+func ExampleOf(w gen.Workload, fate string, tag stream.Tag) results.Example {
+	from, _ := w.Span()
+	schema, record := w.Schema(), w.Record(tag)
+	arrival := int64(w.Arrival(tag) - from)
 	out := results.Example{
-		Fate: fate, EventNumber: e.tag.Event(), Cause: e.cause, Origin: w.Origins()[e.tag.Origin()], AtMS: int64(e.at - from),
-		ArrivalMS: int64(w.Arrival(e.tag) - from), Partition: w.Partition(e.tag), Row: map[string]string{},
+		Fate: fate, EventNumber: tag.Event(), Origin: w.Origins()[tag.Origin()], AtMS: arrival, ArrivalMS: arrival,
+		Partition: w.Partition(tag), Row: map[string]string{},
 	}
 	for i, v := range record {
 		out.Row[schema.Columns[i].Name] = v.Format(schema.Columns[i])
+	}
+	if hash := out.Row[gen.DedupKey]; len(schema.Key) == 1 && schema.Columns[schema.Key[0]].Name == gen.DedupKey {
+		out.Row[gen.DedupKey] = hash[:min(len(hash), shownHash)] + "…"
 	}
 	out.Event = out.Row[schema.Columns[schema.Event].Name]
 	return out

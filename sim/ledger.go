@@ -22,11 +22,21 @@ type LedgerSpec struct {
 	Retracts bool
 	// ToChangelog says that every change reaches the sink as an inserted row.
 	ToChangelog bool
+	// Amount is a number of a row, of which the ledger keeps the sums of the result; of a composed row its parts are
+	// given. Nil: there are no sums.
+	Amount func(tag stream.Tag, parts []stream.Tag) int64
 	// Cause finds the cause of a leak: a row that came through beside another one of its event. Nil: Unexplained.
 	Cause func(LeakedRow) string
+	// OnRow is told of each row that comes into the result, n = 1, or leaves it, n = -1: a row of the stream, or one
+	// composed of the columns of others where parts is not nil. Nil: nobody asks.
+	OnRow func(tag stream.Tag, parts []stream.Tag, n int64)
 	// Right reports whether a row is the version of its event that the strategy promises to end with. Nil: any is.
 	Right func(stream.Tag) bool
 }
+
+// Sums are of the amounts of rows: of those in the result that stand alone for their event, of those beside another one
+// of their event, and of the originals of events that are not in the result. Gone is known once Result has been called.
+type Sums struct{ Kept, Twice, Gone int64 }
 
 // LeakedRow is a row that came through although its event is in the result already.
 type LeakedRow struct {
@@ -49,6 +59,7 @@ type Ledger struct {
 
 	rows         int64
 	dispositions [dispositions]int64
+	mostHeld     int64 // rows that waited at once
 	changes      [4]int64
 	synthesized  int64
 	present      map[uint64]int64 // events with many rows in the result: how many
@@ -56,6 +67,7 @@ type Ledger struct {
 	replaced     int64 // rows that went out and were taken back or overwritten
 	absent       int64 // retractions of rows that the result does not hold
 	wrong        int64 // events in the result whose promised version is not
+	sums         Sums
 	leaks        map[string]int64
 	rewritten    int64                  // of the leaked rows: those that a batch has written twice
 	repaired     int64                  // rows that went out and were removed as copies
@@ -122,6 +134,9 @@ func NewLedger(spec LedgerSpec) *Ledger {
 // Rows counts rows that were handed to the strategy.
 func (l *Ledger) Rows(n int) { l.rows += int64(n) }
 
+// MostHeld is how many rows waited at once.
+func (l *Ledger) MostHeld() int64 { return l.mostHeld }
+
 // Book enters one change.
 func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
 	switch c.Op {
@@ -131,6 +146,7 @@ func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
 		return
 	case OpHold:
 		l.dispositions[Held]++
+		l.mostHeld = max(l.mostHeld, l.dispositions[Held])
 		l.at(c.Tag.Event())
 		return
 	case OpDropHeld:
@@ -139,6 +155,9 @@ func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
 		l.keepOut(c)
 		return
 	case OpEmit:
+		l.dispositions[Emitted]++
+	case OpRevive:
+		l.dispositions[c.To]--
 		l.dispositions[Emitted]++
 	case OpRelease:
 		l.dispositions[Held]--
@@ -202,14 +221,14 @@ func (l *Ledger) out(c *Change, key stream.Key, parts []stream.Tag) {
 		}
 	}
 	l.digest.change(content, before, c.Kind, key)
-	l.apply(c, key, content)
+	l.apply(c, key, content, parts)
 }
 
 // adds reports whether a change that went out brings a row.
 func (c *Change) adds() bool { return c.Kind == stream.Insert || c.Kind == stream.UpdateAfter }
 
 // apply does to the result what the sink's reader does with a change.
-func (l *Ledger) apply(c *Change, key stream.Key, content uint64) {
+func (l *Ledger) apply(c *Change, key stream.Key, content uint64, parts []stream.Tag) {
 	again := c.Op == OpAgain
 	if again && c.Kind == stream.UpdateAfter && !l.spec.ToChangelog {
 		l.replaced-- // its -U counted the row as replaced, but it is the same row that stands
@@ -219,9 +238,9 @@ func (l *Ledger) apply(c *Change, key stream.Key, content uint64) {
 	case l.spec.Sink == stream.UpsertSink:
 		l.upsert(c, key)
 	case c.adds():
-		l.add(c, key, content)
+		l.add(c, key, content, parts)
 	case l.spec.Sink == stream.RetractSink && !l.spec.ToChangelog, c.Op == OpRemove:
-		l.remove(c.Tag, key, content, c.Op == OpRemove)
+		l.remove(c.Tag, key, content, parts, c.Op == OpRemove)
 	}
 }
 
@@ -342,10 +361,16 @@ func (l *Ledger) noteSettle(event uint64, settle, at stream.Time) {
 func (l *Ledger) EndSpan() { l.draining = true }
 
 // add puts a row into the result.
-func (l *Ledger) add(c *Change, key stream.Key, content uint64) {
+func (l *Ledger) add(c *Change, key stream.Key, content uint64, parts []stream.Tag) {
 	l.digest.row(content, key, 1)
+	if l.spec.OnRow != nil {
+		l.spec.OnRow(c.Tag, parts, 1)
+	}
 	event := c.Tag.Event()
 	f := l.at(event)
+	if l.spec.Amount != nil {
+		l.sum(l.spec.Amount(c.Tag, parts), *f&inResult == 0)
+	}
 	switch n := *f & inResult; {
 	case n == 0:
 		l.kept++
@@ -378,6 +403,19 @@ func (l *Ledger) add(c *Change, key stream.Key, content uint64) {
 	}
 }
 
+// sum adds the amount of a row that comes into the result, with its sign turned for one that leaves it. Alone is a row
+// that stands for its event by itself.
+func (l *Ledger) sum(amount int64, alone bool) {
+	if alone {
+		l.sums.Kept += amount
+	} else {
+		l.sums.Twice += amount
+	}
+}
+
+// Sums returns the sums of the result.
+func (l *Ledger) Sums() Sums { return l.sums }
+
 // leak counts a row beside another one of its event.
 func (l *Ledger) leak(c *Change) {
 	l.leaked++
@@ -396,7 +434,7 @@ func (l *Ledger) leak(c *Change) {
 }
 
 // remove takes a row out of the result. Copy says that it was removed as a copy of another row.
-func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, copy bool) {
+func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []stream.Tag, copy bool) {
 	event := tag.Event()
 	f := l.at(event)
 	n := *f & inResult
@@ -405,6 +443,12 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, copy boo
 		return
 	}
 	l.digest.row(content, key, ^uint64(0))
+	if l.spec.OnRow != nil {
+		l.spec.OnRow(tag, parts, -1)
+	}
+	if l.spec.Amount != nil {
+		l.sum(-l.spec.Amount(tag, parts), n == 1)
+	}
 	if l.spec.Right != nil && *f&rightRow != 0 && l.spec.Right(tag) {
 		*f &^= rightRow
 		l.wrong++
@@ -465,12 +509,12 @@ func (l *Ledger) upsert(c *Change, key stream.Key) {
 	}
 	if old := l.table.Get(key, c.At); old != nil {
 		tag := old.Tag
-		l.remove(tag, key, l.content(tag, key, nil), false)
+		l.remove(tag, key, l.content(tag, key, nil), nil, false)
 		l.table.Delete(key)
 	}
 	if c.Kind != stream.Delete {
 		l.table.Put(key, c.At, 0, c.Tag, 0)
-		l.add(c, key, l.content(c.Tag, key, nil))
+		l.add(c, key, l.content(c.Tag, key, nil), nil)
 	}
 }
 
@@ -534,7 +578,13 @@ func (l *Ledger) fates() (results.Fates, map[string]int64) {
 		*to++
 		losses[cause]++
 	}
-	for _, e := range l.events {
+	merged := func(event int) string {
+		if l.spec.Workload.ReusedID(uint64(event)) {
+			return "id_reuse"
+		}
+		return "key_merge"
+	}
+	for event, e := range l.events {
 		if e&inResult != 0 {
 			continue
 		}
@@ -542,11 +592,14 @@ func (l *Ledger) fates() (results.Fates, map[string]int64) {
 		if e&everOut != 0 { // it went out, and another event's row took its place
 			why = lostReplaced
 		}
+		if l.spec.Amount != nil && why != noLoss {
+			l.sums.Gone += l.spec.Amount(stream.NewTag(uint64(event), 0, 0), nil)
+		}
 		switch why {
 		case lostReplaced:
-			lose(&f.Replaced, &f.Swallowed, "key_merge")
+			lose(&f.Replaced, &f.Swallowed, merged(event))
 		case lostAsDuplicate:
-			lose(copies, &f.Swallowed, "key_merge")
+			lose(copies, &f.Swallowed, merged(event))
 		case lostFiltered:
 			lose(&f.LateCopy, &f.LateFirst, "null_watermark")
 		case lostLate:

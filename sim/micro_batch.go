@@ -24,6 +24,8 @@ type BatchSpec struct {
 	Inputs []stream.Time
 	// InputOf tells the input that a row belongs to. Nil: there is one.
 	InputOf func(*stream.Row) int
+	// Prepare fills in a row on its arrival, its key for one; may be nil.
+	Prepare func(*stream.Row)
 	// Policy makes one watermark of those of several inputs: spark.sql.streaming.multipleWatermarkPolicy.
 	Policy WatermarkPolicy
 	// NoDataBatches is spark.sql.streaming.noDataMicroBatches.enabled: a batch without rows follows one that moved the
@@ -81,6 +83,11 @@ type BatchRestart struct {
 	// At is the moment: the first trigger at or after it starts the other query.
 	At     stream.Time
 	Stages []BatchStage
+	// Anew says that the other query has a checkpoint of its own: its stateful operators know nothing, it has no
+	// watermark, and it reads from where the rows of the span Overlap before At begin, those that the first query has
+	// handled among them. Batch ids go on, as those of another application do for an idempotent sink.
+	Anew    bool
+	Overlap stream.Time
 }
 
 // BatchCost is how long a batch takes.
@@ -291,11 +298,19 @@ func (c *BatchCtx) Drop(row *stream.Row, to Disposition) {
 	case Duplicate:
 		c.Progress.DroppedDuplicates++
 	}
-	if c.Batch.Attempt == 1 {
-		if to == Late {
-			c.engine.lateBy[c.engine.input(row)]++
-		}
-		c.engine.book(Change{Tag: row.Tag, At: c.Batch.End, Op: OpDropHeld, To: to, Behind: row.Behind}, row.Key)
+	m := c.engine
+	if c.Batch.Attempt > 1 {
+		return
+	}
+	if to == Late {
+		m.lateBy[m.input(row)]++
+	}
+	if _, again := m.again[row.Tag]; again {
+		return
+	}
+	m.book(Change{Tag: row.Tag, At: c.Batch.End, Op: OpDropHeld, To: to, Behind: row.Behind}, row.Key)
+	if r := m.spec.Restart; r != nil && r.Anew && row.Arrival >= r.At-r.Overlap {
+		m.again[row.Tag] = to
 	}
 }
 
@@ -363,6 +378,10 @@ type BatchEngine struct {
 	sameBatch map[stream.Tag]bool
 	removed   []removal // of the running batch, which leave the result after its rows have come into it
 
+	overlap []stream.Row // that have come within the overlap of a restart
+	// again holds the rows of the overlap that have been handled before, and where they went if they did not go out.
+	again map[stream.Tag]Disposition
+
 	rows, dropped int64
 	lateBy        []int64 // by input
 	changes       []Change
@@ -389,7 +408,7 @@ func NewBatchEngine(spec BatchSpec) *BatchEngine {
 	spec.Partitions = max(spec.Partitions, 1)
 	m := &BatchEngine{spec: spec, stages: make([]batchStage, len(spec.Stages)),
 		largest: make([]stream.Time, len(spec.Inputs)), lateBy: make([]int64, len(spec.Inputs)), failures: spec.Failures,
-		replaces: map[stream.Tag]stream.Tag{}, sameBatch: map[stream.Tag]bool{}}
+		replaces: map[stream.Tag]stream.Tag{}, sameBatch: map[stream.Tag]bool{}, again: map[stream.Tag]Disposition{}}
 	for _, delay := range spec.Inputs {
 		m.hasWatermark = m.hasWatermark || delay != NoWatermark
 	}
@@ -432,6 +451,13 @@ func (m *BatchEngine) Row(row *stream.Row) {
 	m.rows++
 	if m.err == nil {
 		m.waiting = append(m.waiting, *row)
+		if m.spec.Prepare != nil {
+			row = &m.waiting[len(m.waiting)-1]
+			m.spec.Prepare(row)
+		}
+		if r := m.spec.Restart; r != nil && r.Anew && row.Arrival >= r.At-r.Overlap {
+			m.overlap = append(m.overlap, *row)
+		}
 	}
 	if !m.spec.Held {
 		m.book(Change{Tag: row.Tag, At: row.Arrival, Op: OpHold, First: row.First}, row.Key)
@@ -466,7 +492,11 @@ func (m *BatchEngine) trigger(at stream.Time) {
 	if r := m.spec.Restart; r != nil && r.At <= at {
 		before := m.Snapshot()
 		m.spec.Stages, m.spec.Restart = r.Stages, nil
-		m.restore(before)
+		if r.Anew {
+			m.startAnew(before)
+		} else {
+			m.restore(before)
+		}
 		clear(m.largest) // what the inputs have said is forgotten: see RestoreBatchEngine
 	}
 	every := m.spec.Trigger.Every
@@ -486,6 +516,26 @@ func (m *BatchEngine) trigger(at stream.Time) {
 		m.next = m.batch.End
 	}
 	m.next = max(m.next, m.batch.End)
+}
+
+// startAnew makes all operators anew, without state but for the jobs beside the query, and gives them the rows of the
+// overlap once more.
+func (m *BatchEngine) startAnew(before *BatchSnapshot) {
+	m.makeStages()
+	for i := range m.stages {
+		if stage := &m.stages[i]; !m.spec.Stages[i].Shuffled {
+			stage.ops[0].Restore(&stage.ctx[0], before.stages[i].operators[0])
+		}
+	}
+	m.watermark, m.late = 0, 0
+	handled := m.overlap[:max(len(m.overlap)-len(m.waiting), 0)]
+	for i := range handled {
+		if _, ok := m.again[handled[i].Tag]; !ok {
+			m.again[handled[i].Tag] = Emitted
+		}
+	}
+	m.waiting = append(handled, m.waiting...)
+	m.overlap = nil
 }
 
 // start begins a batch of the first n rows that wait.
@@ -589,8 +639,14 @@ func (m *BatchEngine) remove() {
 
 // release books a row that all stages have let through.
 func (m *BatchEngine) release(row *stream.Row) {
-	if m.batch.Attempt > 1 { // what the attempt before has written is there already
+	before, again := m.again[row.Tag]
+	switch {
+	case m.batch.Attempt > 1, again && before == Emitted: // what has been written is there already
 		m.book(Change{Tag: row.Tag, At: m.batch.End, Op: OpRewrite, Kind: row.Kind}, row.Key)
+		return
+	case again:
+		m.book(Change{Tag: row.Tag, At: m.batch.End, Op: OpRevive, To: before, Kind: row.Kind,
+			Old: m.replaces[row.Tag], SameBatch: m.sameBatch[row.Tag]}, row.Key)
 		return
 	}
 	w := WaitOf(row)
@@ -624,7 +680,6 @@ func (m *BatchEngine) stage(i int, rows []stream.Row, progress *StageProgress) [
 			s.out = append(s.out, c.out...)
 		}
 	}
-	m.dropped += progress.DroppedByWatermark
 	out := s.ctx[0].out
 	if len(s.ops) > 1 {
 		out = s.out
@@ -643,6 +698,9 @@ func (m *BatchEngine) commit(progress *BatchProgress, rows []stream.Row) *BatchP
 	}
 	if m.hasWatermark {
 		m.observe(rows)
+	}
+	for i := range progress.Stages {
+		m.dropped += progress.Stages[i].DroppedByWatermark
 	}
 	m.batches++
 	m.late = m.watermark

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"unsafe"
 
 	"deduplab/stream"
 )
@@ -73,6 +74,9 @@ type TableSpec struct {
 	SpillAt int         // with Cold: the number of unpinned entries in memory that are spilled (default 2,000,000)
 }
 
+// DefaultSpillAt is the number of entries that a table with a Cold keeps in memory.
+const DefaultSpillAt = 2_000_000
+
 // Table is keyed state with a TTL: a log of entries in about the order in which they were last written, and an index of
 // small slots over it. Writing to a key that has an entry changes the entry in place, or moves it to the tail of the log
 // where its place is older than an eighth of the TTL.
@@ -132,7 +136,7 @@ func NewTable(spec TableSpec) *Table {
 		spec.Sample = 1
 	}
 	if spec.SpillAt == 0 {
-		spec.SpillAt = 2_000_000
+		spec.SpillAt = DefaultSpillAt
 	}
 	t := &Table{spec: spec, live: newExpiries(spec.TTL, spec.Sample), now: stream.MinTime, version: 1}
 	t.log.reuse = spec.TTL == 0
@@ -171,6 +175,15 @@ func (t *Table) Touch(rows []stream.Row) {
 	touched := uint64(0)
 	for i := range rows {
 		touched += t.index.slots[t.index.home(fragment(rows[i].Key))]
+	}
+	t.touched = touched
+}
+
+// touchRefs is Touch for entries that are about to be removed.
+func (t *Table) touchRefs(refs []Ref) {
+	touched := uint64(0)
+	for _, ref := range refs {
+		touched += t.index.slots[t.index.home(fragment(t.log.at(ref).Key))]
 	}
 	t.touched = touched
 }
@@ -223,18 +236,24 @@ func (t *Table) Remove(ref Ref) {
 
 // Has reports whether the table holds an unexpired entry of the key, and changes nothing.
 func (t *Table) Has(key stream.Key, now stream.Time) bool {
+	e, ok := t.Peek(key)
+	return ok && !t.expired(&e, now)
+}
+
+// Peek returns the entry of a key, which may have expired, and changes nothing.
+func (t *Table) Peek(key stream.Key) (Entry, bool) {
 	if _, ref := t.find(key, fragment(key)); ref != 0 {
 		e := t.log.at(ref)
-		return !e.Has(Gone) && !t.expired(e, now)
+		return *e, !e.Has(Gone)
 	}
 	if t.spec.Cold == nil {
-		return false
+		return Entry{}, false
 	}
 	e, ok, err := t.spec.Cold.Get(key)
 	if err != nil {
 		t.fail(err)
 	}
-	return ok && !e.Has(Gone) && !t.expired(&e, now)
+	return e, ok && !e.Has(Gone)
 }
 
 // TTL is the time after a write from which on an entry is expired, 0 for never.
@@ -269,6 +288,15 @@ func (t *Table) Each(f func(*Entry)) {
 		}
 		return nil
 	}))
+}
+
+// Pinned counts the entries that stay in memory, even with a Cold.
+func (t *Table) Pinned() int { return t.pinned }
+
+// Memory is the bytes that the table takes in memory: places for entries, taken or not, and the index.
+func (t *Table) Memory() int64 {
+	entries := max(len(t.log.chunks)-1, 0) * chunkSize
+	return int64(entries)*int64(unsafe.Sizeof(Entry{})) + int64(len(t.index.slots))*8
 }
 
 // Err returns the first error of the Cold. What the table answered after it is not to be trusted.

@@ -69,6 +69,7 @@ func (w *handmade) LastArrival(event uint64) stream.Time {
 	return w.Arrival(rows[len(rows)-1])
 }
 func (w *handmade) NewKey(int) bool                       { return false }
+func (w *handmade) ReusedID(uint64) bool                  { return false }
 func (w *handmade) Partition(tag stream.Tag) int          { return int(w.of(tag).Partition) }
 func (w *handmade) Arrival(tag stream.Tag) stream.Time    { return w.of(tag).Arrival }
 func (w *handmade) FirstArrival(event uint64) stream.Time { return w.Arrival(w.Rows(nil, event)[0]) }

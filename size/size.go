@@ -10,9 +10,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
+	"deduplab/measure"
 	"deduplab/stream"
 )
 
@@ -50,6 +50,8 @@ type Report struct {
 	BytesPerKey float64 `json:"bytes_per_key"`
 	Partitions  int     `json:"partitions"`
 	Plans       []Plan  `json:"plans"`
+	// Measured is what a run took, if one was given.
+	Measured []Measured `json:"measured,omitempty"`
 }
 
 // Plan is one way to spread the work over tiers.
@@ -98,7 +100,7 @@ func Plans(s Stream, o Options) (*Report, error) {
 	}
 	o.choose(s)
 	r := &Report{Schema: Schema, Stream: s, BytesPerKey: o.BytesPerKey, Partitions: o.Partitions}
-	first, whole := s.inStream(o.Horizon, o), s.inStream(max(RoundUp(s.longest()), o.Horizon), o)
+	first, whole := s.inStream(o.Horizon, o), s.inStream(max(measure.RoundUp(s.longest()), o.Horizon), o)
 	merge, audit := s.merge(o.LookbackDays), s.audit(o.AuditDays)
 	r.add(s, first)
 	if whole.Horizon != first.Horizon {
@@ -132,7 +134,7 @@ func (s *Stream) validate() error {
 // choose fills in what is left open.
 func (o *Options) choose(s Stream) {
 	if o.Horizon == 0 {
-		o.Horizon = RoundUp(s.quantile(0.999))
+		o.Horizon = measure.RoundUp(s.quantile(0.999))
 	}
 	if o.LookbackDays == 0 {
 		o.LookbackDays = int((s.longest() + day - 1) / day)
@@ -200,18 +202,3 @@ func (s *Stream) quantile(share float64) stream.Time {
 }
 
 func (s *Stream) longest() stream.Time { return s.Delays[len(s.Delays)-1].Within }
-
-// usual are the spans that people choose, up to days.
-var usual = []stream.Time{1e3, 10e3, 30e3, 60e3, 5 * 60e3, 10 * 60e3, 30 * 60e3, 3600e3, 2 * 3600e3, 3 * 3600e3,
-	6 * 3600e3, 12 * 3600e3}
-
-// RoundUp is the shortest usual span that is not below one: seconds, minutes and hours that people choose, then whole
-// days.
-func RoundUp(t stream.Time) stream.Time {
-	for _, u := range usual {
-		if u >= t {
-			return u
-		}
-	}
-	return stream.Time(math.Ceil(float64(t)/float64(day))) * day
-}

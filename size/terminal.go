@@ -44,6 +44,14 @@ func (r *Report) Terminal(w io.Writer) error {
 			line("  left: at most %s of the copies, %s a day", share(plan.Left), count(plan.LeftPerDay))
 		}
 	}
+	for i, m := range r.Measured {
+		if i == 0 {
+			line("\nmeasured for a live key, against %s bytes as planned, and for the %s keys of the tier in the stream:",
+				strconv.FormatFloat(r.BytesPerKey, 'g', 4, 64), count(r.Plans[0].Tiers[0].Keys))
+		}
+		line("  %-34s %6.1f bytes in %s, x %.2f, %s  (logical: %.1f bytes; %s keys alive at the peak)", m.Strategy, m.PerKey,
+			m.State, m.OfPlanned, bytes(m.Bytes), m.Logical, count(float64(m.Keys)))
+	}
 	line("\n%s", heldLonger)
 	_, err := io.WriteString(w, b.String())
 	return err

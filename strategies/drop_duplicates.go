@@ -205,6 +205,8 @@ func (j Job) columnsOf(args Args, param string) []int {
 		return j.allIndexes()
 	case text == KeyColumns:
 		return j.Schema.Key
+	case text == None:
+		return nil
 	default:
 		var columns []int
 		for name := range strings.SplitSeq(text, ", ") {

@@ -14,7 +14,8 @@ var _ = register(&Strategy{
 		"removes state. Append mode is refused.",
 	Facts: latestWinsAggregateFacts,
 	Params: []Param{
-		watermarkDelay,
+		{Name: "delay", Kind: OptionalDuration, Default: "10m",
+			About: "delay of withWatermark, which is of no account; none: the query has no watermark"},
 		{Name: "mode", Kind: Enum, Values: []string{"update", "complete", "append"}, Default: "update",
 			About: "the output mode: update sends every key that was touched in the batch, complete all keys, append is " +
 				"refused"},
@@ -57,7 +58,7 @@ var _ = register(&Strategy{
 					"is not " +
 					"supported for streaming aggregations without watermark on streaming DataFrames/DataSets. SQLSTATE: 42KDE",
 				Chain:      []string{"org.apache.spark.sql.AnalysisException"},
-				Conditions: []string{"STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"},
+				Conditions: []string{OutputModeRefused},
 			}
 			p.Refused = p.Batch.Refused.Message
 		}

@@ -132,6 +132,18 @@ func (p *BatchPlan) RestartRefused(before *BatchPlan) string {
 // watermark: spark within-watermark/no-watermark.
 const NoWatermarkGiven = "_LEGACY_ERROR_TEMP_3102"
 
+// EventTimesDiffer is the condition with which Spark refuses a stateful operator whose rows have two columns of event
+// time: spark-extra edge/window-and-ts.
+const EventTimesDiffer = "MULTIPLE_EVENT_TIME_COLUMNS"
+
+// OutputModeRefused is the condition with which Spark refuses an output mode that a query cannot have: spark
+// latest-wins/aggregate-append, spark-extra edge/dedup-complete-mode.
+const OutputModeRefused = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
+
+// FunctionModeDiffers is the condition with which Spark refuses flatMapGroupsWithState where its output mode is not the
+// query's: spark-extra edge/fmgws-other-mode.
+const FunctionModeDiffers = NoWatermarkGiven
+
 // watermarkDelay and its kin are the parameters of a query with withWatermark.
 var (
 	watermarkDelay = Param{Name: "delay", Kind: Duration, Default: "10m",
@@ -145,7 +157,8 @@ var (
 // columnsParam and restartColumns are the parameters of a deduplication by columns.
 var (
 	columnsParam = Param{Name: "columns", Kind: Columns, Default: KeyColumns,
-		About: "the columns that make two rows duplicates; key: those of the workload's key, all: all of them"}
+		About: "the columns that make two rows duplicates; key: those of the workload's key, all: all of " +
+			"them, none: none but the window"}
 	restartColumns = Param{Name: "restart_columns", Kind: Columns, Default: SameColumns,
 		About: "the columns after job.spark.restart, from the same checkpoint; same: those of before"}
 )

@@ -88,7 +88,7 @@ func (j Job) keyBytes() int {
 	for _, k := range j.Schema.Key {
 		n += columnBytes(j.Schema.Columns[k])
 	}
-	return n
+	return n + j.hashBytes()
 }
 
 func (j Job) rowBytes() int {
@@ -96,7 +96,15 @@ func (j Job) rowBytes() int {
 	for _, c := range j.Schema.Columns {
 		n += columnBytes(c)
 	}
-	return n
+	return n + j.hashBytes()
+}
+
+// hashBytes is what the hexadecimal digits of a content key take beyond other strings.
+func (j Job) hashBytes() int {
+	if j.ContentOf == nil {
+		return 0
+	}
+	return 64 - stringBytes
 }
 
 func (j Job) timerBytes() int { return j.keyBytes() + 8 }
@@ -122,12 +130,26 @@ func sqlType(c stream.Column) string {
 // ddl renders the source table; extra lines stand before the watermark.
 func (j Job) ddl(table string, extra ...string) string {
 	var lines []string
-	for _, c := range j.Schema.Columns {
+	for i, c := range j.Schema.Columns {
+		if j.ContentOf != nil && i == j.Schema.Key[0] {
+			lines = append(lines, fmt.Sprintf("  %s AS %s", c.Name, contentKey(j.ContentOf)))
+			continue
+		}
 		lines = append(lines, fmt.Sprintf("  %s %s", c.Name, sqlType(c)))
 	}
 	lines = append(lines, extra...)
 	lines = append(lines, fmt.Sprintf("  WATERMARK FOR %s AS %s", j.eventName(), j.watermark()))
 	return "CREATE TABLE " + table + " (\n" + strings.Join(lines, ",\n") + "\n) WITH ('connector' = 'kafka');"
+}
+
+// contentKey renders the hash of some columns, each cast to text, with a sentinel for NULL and a separator. It tells
+// the same rows apart as Spark's does, but Flink writes moments in another way, so keys of the two engines do not match.
+func contentKey(columns []string) string {
+	parts := make([]string, len(columns))
+	for i, name := range columns {
+		parts[i] = fmt.Sprintf(",\n    COALESCE(CAST(%s AS STRING), U&'\\0000')", name)
+	}
+	return "SHA256(CONCAT_WS(U&'\\001F'" + strings.Join(parts, "") + "))"
 }
 
 func (j Job) watermark() string {

@@ -35,7 +35,10 @@ type Strategy struct {
 // Job is what the planner knows beside the query: the table, the sink and the options.
 type Job struct {
 	Schema stream.Schema
-	Sink   Sink
+	// ContentOf names the columns that the key is the hash of: it is then the last column of the schema, which the job
+	// computes itself. Nil: the key comes with the rows.
+	ContentOf []string
+	Sink      Sink
 	// Input is the changelog mode that the source declares; 0 is insert-only. What the rows really are the planner does
 	// not know.
 	Input stream.ChangelogMode
@@ -425,7 +428,7 @@ func parseColumns(text string, schema stream.Schema) (string, string) {
 	for part := range strings.SplitSeq(text, ",") {
 		name := strings.TrimSpace(part)
 		switch {
-		case schema.Index(name) < 0 && slices.Contains([]string{KeyColumns, AllColumns, SameColumns}, name) && name == text:
+		case schema.Index(name) < 0 && slices.Contains([]string{KeyColumns, AllColumns, SameColumns, None}, name) && name == text:
 			return name, ""
 		case schema.Index(name) < 0:
 			return text, unknownColumn(name, schema)

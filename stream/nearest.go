@@ -2,16 +2,22 @@ package stream
 
 // DidYouMean returns ", did you mean X?" for the name nearest to the one written, or nothing when none is near.
 func DidYouMean(written string, names []string) string {
-	best, bestDistance := "", len(written)/2+1
-	for _, name := range names {
-		if d := editDistance(written, name); d < bestDistance {
-			best, bestDistance = name, d
-		}
-	}
+	best := Nearest(written, names, len(written)/2)
 	if best == "" {
 		return ""
 	}
 	return ", did you mean " + best + "?"
+}
+
+// Nearest returns the name nearest to the one written and at most so many edits away, empty when there is none.
+func Nearest(written string, names []string, edits int) string {
+	best := ""
+	for _, name := range names {
+		if d := editDistance(written, name); d <= edits {
+			best, edits = name, d-1
+		}
+	}
+	return best
 }
 
 // editDistance is the number of single characters inserted, deleted or replaced, and of neighbours swapped, between two

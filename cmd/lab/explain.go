@@ -116,6 +116,7 @@ func (o *explainOptions) ofStrategy(name string) (*explain.Page, error) {
 		sink = s.Job.Sink.String()
 		if e, ok := entryOf(s, name); ok {
 			name, given = e.Strategy.Name, e.Args.Map()
+			e.Rekey(&job)
 		}
 	}
 	strategy, err := strategies.Find(name)

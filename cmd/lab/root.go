@@ -77,6 +77,7 @@ which of them meet your requirements, which do not, and the number and the row t
 
 Exit codes: 0 fine, 1 a test failed, 2 the input is invalid, 4 interrupted, 70 internal error.`,
 		Example: `  lab run scenarios/orders.yaml        run the article's experiment, write out/orders/report.html
+  lab new payments                     a scenario of your own to start from
   lab compare out/orders out/orders-exact
                                        the verdicts that flipped between two runs, and what else changed
   lab trace scenarios/orders.yaml --fate leaked --strategy ptf
@@ -97,7 +98,8 @@ Exit codes: 0 fine, 1 a test failed, 2 the input is invalid, 4 interrupted, 70 i
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newInspect(), newTest(), newStrategies(), newExplain(), newKey(), newMeasure(), newGen(), newSize(), newCompare(), newTrace())
+	root.AddCommand(newRun(), newNew(), newInspect(), newTest(), newStrategies(), newExplain(), newKey(), newMeasure(),
+		newGen(), newSize(), newCompare(), newTrace())
 	return root
 }
 

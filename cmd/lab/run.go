@@ -39,6 +39,9 @@ what it has measured by then in results.partial.json and report.partial.html, an
 		Args: exactly("SCENARIO"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.seedGiven = cmd.Flags().Changed("seed")
+			if err := o.check(cmd.Flags().Changed("scale")); err != nil {
+				return err
+			}
 			return o.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -52,19 +55,59 @@ what it has measured by then in results.partial.json and report.partial.html, an
 	cmd.Flags().IntVar(&o.replays, "replays", 0, "replay so many times under each cause")
 	cmd.Flags().StringVar(&o.onBadRow, "on-bad-row", "", "of a trace: fail, or skip and count it (default as the scenario "+
 		"says, else fail)")
+	cmd.Flags().Float64Var(&o.scale, "scale", 0,
+		"so many times the stream's rate (default as the scenario says, else 1)")
+	cmd.Flags().StringVar(&o.state, "state", "", "where state is held: memory or pebble (default as the scenario says)")
+	cmd.Flags().StringVar(&o.memoryText, "memory", "",
+		"refuse a run that would take more, such as 20GB (default: what is free)")
+	cmd.Flags().BoolVar(&o.once, "no-replays", false, "deliver the stream once: neither determinism nor stories of rows")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print results.json instead of the table")
 	return cmd
 }
 
+// check checks the flags. All faults are returned at once.
+func (o *runOptions) check(scaleGiven bool) error {
+	var faults []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	check(o.seeds >= 1 && o.seeds <= 1000, "--seeds: %d must be from 1 to 1000", o.seeds)
+	check(o.replays >= 0 && o.replays <= 1000, "--replays: %d must be from 1 to 1000", o.replays)
+	var err error
+	if o.causes, err = chosenCauses(o.causes); err != nil {
+		faults = append(faults, err)
+	}
+	check(!scaleGiven || scenarios.IsScale(o.scale), "--scale: %v must be above 0 and at most a million", o.scale)
+	check(slices.Contains([]string{"", "fail", "skip"}, o.onBadRow),
+		"--on-bad-row: %q is neither fail nor skip", o.onBadRow)
+	if o.memoryText != "" {
+		if o.memory, err = parseMemory(o.memoryText); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	check(slices.Contains([]string{"", "memory", "pebble"}, o.state), "--state: %q is neither memory nor pebble", o.state)
+	return errors.Join(faults...)
+}
+
 // read reads the scenario, and its trace as the flag says.
 func (o *runOptions) read(path string) (*scenarios.Scenario, error) {
-	switch o.onBadRow {
-	case "":
-		return scenarios.Read(path)
-	case "fail", "skip":
-		return scenarios.ReadWith(path, scenarios.SkipBadRows(o.onBadRow == "skip"))
+	how := scenarios.Reading{Scale: o.scale}
+	if o.onBadRow != "" {
+		how.Open = scenarios.SkipBadRows(o.onBadRow == "skip")
 	}
-	return nil, fmt.Errorf("--on-bad-row: %q is neither fail nor skip", o.onBadRow)
+	scenario, err := scenarios.ReadWith(path, how)
+	if err != nil {
+		return nil, err
+	}
+	if o.seedGiven {
+		scenario.Seed = o.seed
+	}
+	if o.state != "" {
+		scenario.Job.State = o.state
+	}
+	return scenario, nil
 }
 
 type runOptions struct {
@@ -76,26 +119,22 @@ type runOptions struct {
 	seeds     int
 	causes    []string
 	replays   int
-	json      bool
+	scale     float64
+	state     string
+	once      bool
+	memory    uint64 // bytes; 0: what is free
+
+	memoryText string
+	json       bool
 }
 
 func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Writer) error {
-	if o.seeds < 1 || o.seeds > 1000 {
-		return fmt.Errorf("--seeds: %d must be from 1 to 1000", o.seeds)
-	}
-	if o.replays < 0 || o.replays > 1000 {
-		return fmt.Errorf("--replays: %d must be from 1 to 1000", o.replays)
-	}
-	causes, err := chosenCauses(o.causes)
-	if err != nil {
-		return err
-	}
 	scenario, err := o.read(path)
 	if err != nil {
 		return err
 	}
-	if o.seedGiven {
-		scenario.Seed = o.seed
+	if err := fitsMemory(ctx, scenario, lab.Options{Only: o.only}, o.memory, o.scale); err != nil {
+		return err
 	}
 	folder := o.out
 	if folder == "" {
@@ -111,8 +150,8 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	states := &stateFolder{}
 	defer states.remove()
 	progress := newProgress(stderr)
-	options := lab.Options{Only: o.only, Causes: causes, Replays: o.replays, OpenState: states.open, OpenTarget: openTarget(ctx, scenario, states),
-		Progress: progress.show}
+	options := lab.Options{Only: o.only, Causes: o.causes, Replays: o.replays, OpenState: states.open,
+		OpenTarget: openTarget(ctx, scenario, states), Progress: progress.show, Once: o.once}
 	result, err := lab.RunSeeds(ctx, scenario, options, o.seeds)
 	progress.clear()
 	switch {

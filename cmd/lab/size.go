@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"deduplab/results"
 	"deduplab/scenarios"
 	"deduplab/size"
 	"deduplab/stream"
@@ -25,21 +26,24 @@ type sizeOptions struct {
 	delays                   []string
 	horizon                  string
 	plan                     size.Options
+	measured                 string
 	json                     bool
 }
 
 func newSize() *cobra.Command {
 	var o sizeOptions
 	cmd := &cobra.Command{
-		Use:   "size [SCENARIO.yaml|MEASURED.json]",
+		Use:   "size [SCENARIO.yaml|MEASURED.json|results.json]",
 		Short: "keys, bytes and reading of each plan of tiers, and what it lets through",
 		Long: `size works out what a deduplication costs and leaves: keys and bytes of a tier in the stream, dates and rows that an
 insert-only MERGE reads for each batch, and the copies that still come through, plan by plan. The stream is described by
-flags, measured by running a scenario's stream once, or taken from what lab measure --json wrote about a trace; flags
-win. Of delays only quantiles are known: between two of them nothing is taken to come before the later one.`,
+flags, measured by running a scenario's stream once, or taken from what lab measure --json wrote about a trace or lab
+run about its stream; flags win. A run also tells what a key really took: in the lab's memory, or on disk with state:
+pebble. Of delays only quantiles are known: between two of them nothing is taken to come before the later one.`,
 		Example: `  lab size --rate 50000/s --duplicates 0.4% --delay p99.9=40m,max=3d
   lab size --rate 50000/s --duplicates 0.4% --delay p99.9=40m,max=3d --horizon 6h --bytes-per-key 64
   lab size scenarios/orders.yaml
+  lab run scenarios/clickstream.yaml && lab size --rate 50000/s --run out/clickstream out/clickstream/results.json
   lab measure events.parquet --key event_id --arrival ingest_ts --json >measured.json && lab size measured.json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(args, cmd.OutOrStdout()) },
@@ -54,16 +58,24 @@ win. Of delays only quantiles are known: between two of them nothing is taken to
 	flags.IntVar(&o.plan.AuditDays, "audit", 0, "days that the audit covers (default: 30, or ten look-backs)")
 	flags.Float64Var(&o.plan.BytesPerKey, "bytes-per-key", 100, "of state: a planning figure, or what a run measured")
 	flags.IntVar(&o.plan.Partitions, "partitions", 200, "shuffle partitions that the state is spread over")
+	flags.StringVar(&o.measured, "run", "", "results.json, or its folder: set the bytes per key that a run measured beside "+
+		"the figure")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
 
 func (o *sizeOptions) run(args []string, stdout io.Writer) error {
 	var s size.Stream
+	var run *results.Run
+	var err error
 	if len(args) == 1 {
-		var err error
-		if s, err = measuredStream(args[0]); err != nil {
+		if s, run, err = measuredStream(args[0]); err != nil {
 			return err
+		}
+	}
+	if o.measured != "" {
+		if run, err = readRun(o.measured); err != nil {
+			return fmt.Errorf("--run: %w", err)
 		}
 	}
 	if err := o.override(&s, len(args) == 0); err != nil {
@@ -72,6 +84,11 @@ func (o *sizeOptions) run(args []string, stdout io.Writer) error {
 	report, err := size.Plans(s, o.plan)
 	if err != nil {
 		return err
+	}
+	if run != nil {
+		if err := report.Compare(run); err != nil {
+			return err
+		}
 	}
 	if !o.json {
 		return report.Terminal(stdout)
@@ -84,28 +101,41 @@ func (o *sizeOptions) run(args []string, stdout io.Writer) error {
 	return err
 }
 
-// measuredStream reads a stream once, or what was measured of one.
-func measuredStream(path string) (size.Stream, error) {
+// measuredStream reads a stream once, or what was measured of one: by lab measure, or by the run that it returns.
+func measuredStream(path string) (size.Stream, *results.Run, error) {
 	if filepath.Ext(path) == ".json" {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return size.Stream{}, err
-		}
-		s, err := size.FromMeasure(text)
-		if err != nil {
-			err = fmt.Errorf("%s: %w", path, err)
-		}
-		return s, err
+		return fromJSON(path)
 	}
 	scenario, err := scenarios.Read(path)
 	if err != nil {
-		return size.Stream{}, err
+		return size.Stream{}, nil, err
 	}
 	rows, err := workloadOf(scenario)
 	if err != nil {
-		return size.Stream{}, err
+		return size.Stream{}, nil, err
 	}
-	return size.FromWorkload(rows)
+	s, err := size.FromWorkload(rows)
+	return s, nil, err
+}
+
+func fromJSON(path string) (s size.Stream, run *results.Run, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return s, nil, err
+	}
+	var head struct{ Schema string }
+	if json.Unmarshal(text, &head) == nil && head.Schema == results.Schema {
+		if run, err = readRun(path); err != nil {
+			return s, nil, err
+		}
+		s, err = size.FromRun(run)
+	} else {
+		s, err = size.FromMeasure(text)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return s, run, err
 }
 
 // override takes what the flags say. All faults are returned at once.
