@@ -217,11 +217,7 @@ func words(s *results.Strategy) map[string]string {
 		m["parameter "+name] = value
 	}
 	for _, d := range s.Determinism {
-		if d.Replays == 0 {
-			m["same table under "+d.Cause] = "by construction"
-			continue
-		}
-		m["same table under "+d.Cause] = fmt.Sprintf("%d/%d", d.SameTable, d.Replays)
+		m["same table under "+d.Cause] = d.Same()
 	}
 	return m
 }

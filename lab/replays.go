@@ -158,8 +158,8 @@ func ownKeys(_ *run, e entry) string {
 	return "what becomes of a row depends on the rows of its key alone"
 }
 
-// replayed names the causes to replay under, and how often.
-func (r *run) replayed() map[string]int {
+// allCauses names the causes to replay under, and how often.
+func (r *run) allCauses() map[string]int {
 	n := map[string]int{"interleaving": 1, "catch-up": 1}
 	if r.scenario.Job.Retention > 0 {
 		n["retention"] = 1
@@ -185,11 +185,21 @@ func (r *run) replayed() map[string]int {
 	return n
 }
 
+// requiredCauses are those of them that the scenario requires something of.
+func (r *run) requiredCauses() map[string]int {
+	all, n := r.allCauses(), map[string]int{}
+	for _, q := range r.scenario.Require {
+		for _, name := range q.Causes {
+			n[name] = all[name]
+		}
+	}
+	return n
+}
+
 // planReplays lists all replays.
 func (r *run) planReplays() {
-	times := r.replayed()
 	for _, c := range causes {
-		n := times[c.name]
+		n := r.times[c.name]
 		for i := range n {
 			p := &replay{cause: c.name, job: r.scenario.Job, times: 1, by: 1}
 			c.change(r, p, i, n)
@@ -223,8 +233,9 @@ func (r *run) under(c cause, p *replay) *run {
 // anyOpen reports whether there is a strategy to replay.
 func (r *run) anyOpen() bool { return slices.ContainsFunc(r.entries, entry.runs) }
 
-// replay replays the run under all causes, on as many processors as there are.
-func (r *run) replay(ctx context.Context) error {
+// replay replays the run under some causes, each so many times, on as many processors as there are.
+func (r *run) replay(ctx context.Context, times map[string]int) error {
+	r.times = times
 	r.planReplays()
 	told := r.sharedProgress(len(r.replays))
 	return atOnce(len(r.replays), func(i int) (err error) {
@@ -299,10 +310,9 @@ func atOnce(n int, do func(i int) error) error {
 
 // determinism holds the replays of a strategy against its run, cause by cause.
 func (r *run) determinism(i int) []results.Determinism {
-	times := r.replayed()
 	var out []results.Determinism
 	for _, c := range causes {
-		if times[c.name] == 0 {
+		if r.times[c.name] == 0 {
 			continue
 		}
 		d := results.Determinism{Cause: c.name}

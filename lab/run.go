@@ -65,7 +65,7 @@ func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, e
 	if o.Once {
 		return r.result(), nil
 	}
-	if err := r.replay(ctx); err != nil {
+	if err := r.replay(ctx, r.allCauses()); err != nil {
 		return r.partial(err)
 	}
 	if err := r.findDifferences(ctx); err != nil {
@@ -138,6 +138,7 @@ type run struct {
 	entries  []entry
 	base     *pass
 	after    *after // the truth, nil where nothing reads the results
+	times    map[string]int // to replay, by cause
 	replays  []*replay
 	// perturbation is how a replay reads the workload.
 	perturbation sim.Perturbation

@@ -105,8 +105,11 @@ func (t *teller) leaveOut(told *tale) {
 // to read.
 const mostStoryRows = 200
 
-// tellExamples tells the stories of the example rows of all strategies, and of the differences that replays have found:
-// these twice, in the run and in the replay.
+// toldExamples is how many of the example rows of a fate and cause have their story told: the others are like them.
+const toldExamples = 3
+
+// tellExamples tells the stories of the first example rows of each fate and cause, of all strategies, and of the
+// differences that replays have found: these twice, in the run and in the replay.
 func (r *run) tellExamples(ctx context.Context, out *results.Run) error {
 	events := make([]map[int][]uint64, 1+len(r.replays)) // of the run, then of each replay; by strategy
 	for i := range events {
@@ -119,8 +122,12 @@ func (r *run) tellExamples(ctx context.Context, out *results.Run) error {
 	}
 	for i := range out.Strategies {
 		s := &out.Strategies[i]
+		alike := map[[2]string]int{}
 		for _, e := range s.Examples {
-			want(0, i, e.EventNumber)
+			like := [2]string{e.Fate, e.Cause}
+			if alike[like]++; alike[like] <= toldExamples {
+				want(0, i, e.EventNumber)
+			}
 		}
 		for _, d := range s.Determinism {
 			if f := r.differences[difference{d.Cause, i}]; f != nil && f.short {

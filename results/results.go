@@ -5,6 +5,7 @@ package results
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -416,6 +417,14 @@ type Determinism struct {
 	// as retention, the events that had no other row; those of the run itself are not among them.
 	RowsGone      int64            `json:"rows_gone,omitempty"`
 	LossesByCause map[string]int64 `json:"losses_by_cause,omitempty"`
+}
+
+// Same says in how many replays the final table was the same, such as 4/5, or that it is so by construction.
+func (d Determinism) Same() string {
+	if d.Replays == 0 {
+		return "by construction"
+	}
+	return fmt.Sprintf("%d/%d", d.SameTable, d.Replays)
 }
 
 // Verdict of one requirement.

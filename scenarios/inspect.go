@@ -44,6 +44,7 @@ func (s *Scenario) Inspect(w io.Writer) error {
 	for _, r := range s.Require {
 		p.requirement(r)
 	}
+	p.expect(s.Expect)
 	_, err := w.Write(p.Bytes())
 	return err
 }
@@ -57,8 +58,25 @@ func (s *Scenario) WorkloadSpec() string {
 	} else {
 		p.workload(s.Workload.Spec)
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(p.Bytes()))[:16]
+	return p.fingerprint()
 }
+
+// JobSpec and RequireSpec are fingerprints of the sections job and require, made as that of the workload is.
+func (s *Scenario) JobSpec() string {
+	p := &printer{}
+	p.job(s.Job)
+	return p.fingerprint()
+}
+
+func (s *Scenario) RequireSpec() string {
+	p := &printer{}
+	for _, r := range s.Require {
+		p.requirement(r)
+	}
+	return p.fingerprint()
+}
+
+func (p *printer) fingerprint() string { return fmt.Sprintf("%x", sha256.Sum256(p.Bytes()))[:16] }
 
 // printer writes YAML, one field a line.
 type printer struct{ bytes.Buffer }

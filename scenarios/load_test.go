@@ -70,6 +70,13 @@ var broken = []struct {
 		"- pass-through", "- pass-trough",
 		"lost: <= 0", "losst: <= 0",
 	}},
+	{name: "expectations", edits: []string{
+		"require:\n", "expect:\n  pass-trough: {leaked: 0}\n  by-price:\n    leakd: 0\n    lost: all\n" +
+			"    residual: \"< much\"\n    latency_ms.wait.p99: 3\n    verdict: passed\n  tumble-agg:\n" +
+			"    verdict: {lots: pass, append_only: maybe}\n  pass-through: none\nrequire:\n",
+	}},
+	{name: "a verdict without a requirement", whole: "scenario: x\nworkload: {duration: 1m, rate: 1/s, " +
+		"events: order}\nstrategies: [ptf]\nexpect: {ptf: {verdict: pass}}\n"},
 	{name: "sections missing", whole: "about: nothing\n"},
 	{name: "workload empty", whole: "scenario: x\nworkload:\nstrategies: [ptf]\n"},
 	{name: "parts of the workload missing", edits: []string{
@@ -494,6 +501,33 @@ func TestDelays(t *testing.T) {
 			t.Errorf("%s is %+v, want %+v", text, got, want)
 		}
 	}
+}
+
+func TestExpect(t *testing.T) {
+	src := base + `expect:
+  tumble-agg:
+    lost: 12
+    latency_ms.wait.p99: <= 1m
+    verdict: {residual: not applicable, lost: fail}
+  pass-through: {verdict: fail, residual: "> 1%"}
+`
+	s, err := scenarios.Load("x.yaml", []byte(src), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range s.Expect {
+		got = append(got, fmt.Sprintf("%d %s %s", e.Line-strings.Count(base, "\n"), e.Strategy, e))
+	}
+	want := []string{
+		"3 tumble-agg lost == 12", "4 tumble-agg latency_ms.wait.p99 <= 1m",
+		"5 tumble-agg verdict.residual: not applicable", "5 tumble-agg verdict.lost: fail",
+		"6 pass-through verdict: fail", "6 pass-through residual > 1%",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	repeat(t, s)
 }
 
 func TestRequirementHolds(t *testing.T) {

@@ -11,6 +11,7 @@
 //	strategies: [ptf: {ttl: 2h}, ...]
 //	after: ...                  # what reads the result: {window: {size: 1h, sum: price}, join: {on: user, within: 1h}}
 //	require: {lost: <= 0, ...}  # one verdict each for every strategy
+//	expect: {ptf: {verdict: pass}, ...}  # what lab check holds the strategies to
 //
 // In a generated workload the partitions of the source, the key and the event time can be as uneven as real ones:
 //
@@ -50,6 +51,7 @@ type Scenario struct {
 	Strategies []Entry
 	After      After
 	Require    []Requirement
+	Expect     []Expectation
 }
 
 // After is what stands behind a strategy and reads its result: windows and a join, nil where there is none.
@@ -297,6 +299,7 @@ func (l *loader) load(root *yml.Node) {
 		yml.Must("strategies", l.strategies),
 		yml.May("after", l.after),
 		yml.May("require", l.require),
+		yml.May("expect", l.expect),
 	)
 }
 

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -476,6 +477,26 @@ func register(s *Strategy) *Strategy {
 	registry[s.Name] = s
 	return s
 }
+
+// Register adds a strategy of your own: from then on scenarios and semantics tests know it by its name. It belongs into a
+// function init, because nothing guards the list. Put it through [deduplab/suite] first.
+func Register(s *Strategy) error {
+	switch {
+	case !validName.MatchString(s.Name):
+		return fmt.Errorf("strategies: %q is not a name of lower-case letters, digits and -", s.Name)
+	case registry[s.Name] != nil:
+		return fmt.Errorf("strategies: %s is registered already", s.Name)
+	case s.About == "" || s.Loses == "":
+		return fmt.Errorf("strategies: %s must say what it does (About), and when it loses or leaks data (Loses)",
+			s.Name)
+	case s.Plan == nil:
+		return fmt.Errorf("strategies: %s has no Plan", s.Name)
+	}
+	register(s)
+	return nil
+}
+
+var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,99}$`)
 
 // Lookup finds a strategy by name.
 func Lookup(name string) (*Strategy, bool) {
