@@ -137,7 +137,7 @@ type run struct {
 	workload gen.Workload
 	entries  []entry
 	base     *pass
-	after    *after // the truth, nil where nothing reads the results
+	after    *after         // the truth, nil where nothing reads the results
 	times    map[string]int // to replay, by cause
 	replays  []*replay
 	// perturbation is how a replay reads the workload.
