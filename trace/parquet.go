@@ -15,6 +15,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/format"
 
 	"deduplab/stream"
@@ -130,7 +131,8 @@ func (r *Reader) parquetColumns(file *parquet.File) ([]*parquetColumn, error) {
 	}
 	var columns []*parquetColumn
 	for i, leaf := range leaves {
-		columns = append(columns, &parquetColumn{place: places[i], index: leaf.ColumnIndex, set: setterOf(leaf.Node.Type())})
+		columns = append(columns, &parquetColumn{place: places[i], index: leaf.ColumnIndex,
+			full: byte(leaf.MaxDefinitionLevel), set: setterOf(leaf.Node.Type())})
 	}
 	return columns, nil
 }
@@ -157,18 +159,36 @@ func (r *Reader) readGroup(group parquet.RowGroup, columns []*parquetColumn, row
 
 // parquetColumn reads the values of one column, row group by row group.
 type parquetColumn struct {
-	place  int
-	index  int
-	set    func(*value, parquet.Value)
-	pages  parquet.Pages
-	page   parquet.Page
-	values parquet.ValueReader
-	buffer [256]parquet.Value
-	rest   []parquet.Value
+	place int
+	index int
+	full  byte // definition level of what is not NULL
+	set   func(*value, parquet.Value)
+	pages parquet.Pages
+	page  parquet.Page
+
+	levels []byte // definition levels by row of the page; none where nothing is optional
+	rows   int    // of the page
+	row    int    // the next one
+	cell   int    // number of the next value; NULLs have none
+	cells
+}
+
+// cells are the values of a page: numbers in a dictionary, or those of one type.
+type cells struct {
+	dictionary parquet.Dictionary
+	kind       encoding.Kind
+	int32s     []int32 // with a dictionary, the numbers in it
+	int64s     []int64
+	int96s     []deprecated.Int96
+	floats     []float32
+	doubles    []float64
+	bytes      []byte
+	offsets    []uint32 // in bytes
+	size       int      // in bytes, where all have one
 }
 
 func (c *parquetColumn) open(group parquet.RowGroup) {
-	c.pages, c.values, c.rest = group.ColumnChunks()[c.index].Pages(), nil, nil
+	c.pages, c.rows, c.row = group.ColumnChunks()[c.index].Pages(), 0, 0
 }
 
 func (c *parquetColumn) close() {
@@ -179,32 +199,85 @@ func (c *parquetColumn) close() {
 
 // next reads the next value. Its text is valid until the next.
 func (c *parquetColumn) next(to *value) error {
-	for len(c.rest) == 0 {
-		if c.values == nil {
-			parquet.Release(c.page)
-			var err error
-			if c.page, err = c.pages.ReadPage(); err != nil {
-				if err == io.EOF {
-					err = io.ErrUnexpectedEOF
-				}
-				return err
-			}
-			c.values = c.page.Values()
-		}
-		n, err := c.values.ReadValues(c.buffer[:])
-		c.rest = c.buffer[:n]
-		if err == io.EOF {
-			c.values = nil
-		} else if err != nil {
+	for c.row == c.rows {
+		if err := c.nextPage(); err != nil {
 			return err
 		}
 	}
-	v := c.rest[0]
-	c.rest = c.rest[1:]
-	if to.kind = isNull; !v.IsNull() {
+	row := c.row
+	c.row++
+	if to.kind = isNull; len(c.levels) > 0 && c.levels[row] != c.full {
+		return nil
+	}
+	v := c.at(c.cell)
+	c.cell++
+	if !v.IsNull() {
 		c.set(to, v)
 	}
 	return nil
+}
+
+func (c *parquetColumn) nextPage() (err error) {
+	parquet.Release(c.page)
+	if c.page, err = c.pages.ReadPage(); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	c.levels, c.rows, c.row, c.cell = c.page.DefinitionLevels(), int(c.page.NumValues()), 0, 0
+	c.cells = cellsOf(c.page)
+	return nil
+}
+
+func cellsOf(page parquet.Page) cells {
+	data := page.Data()
+	c := cells{dictionary: page.Dictionary(), kind: data.Kind()}
+	switch c.kind {
+	case encoding.Boolean:
+		c.bytes = data.Boolean()
+	case encoding.Int32:
+		c.int32s = data.Int32()
+	case encoding.Int64:
+		c.int64s = data.Int64()
+	case encoding.Int96:
+		c.int96s = data.Int96()
+	case encoding.Float:
+		c.floats = data.Float()
+	case encoding.Double:
+		c.doubles = data.Double()
+	case encoding.ByteArray:
+		c.bytes, c.offsets = data.ByteArray()
+	case encoding.FixedLenByteArray:
+		c.bytes, c.size = data.FixedLenByteArray()
+	}
+	return c
+}
+
+// at is a value by its number.
+func (c *cells) at(i int) parquet.Value {
+	if c.dictionary != nil {
+		return c.dictionary.Index(c.int32s[i])
+	}
+	switch c.kind {
+	case encoding.Boolean:
+		return parquet.BooleanValue(c.bytes[i/8]>>(i%8)&1 == 1)
+	case encoding.Int32:
+		return parquet.Int32Value(c.int32s[i])
+	case encoding.Int64:
+		return parquet.Int64Value(c.int64s[i])
+	case encoding.Int96:
+		return parquet.Int96Value(c.int96s[i])
+	case encoding.Float:
+		return parquet.FloatValue(c.floats[i])
+	case encoding.Double:
+		return parquet.DoubleValue(c.doubles[i])
+	case encoding.ByteArray:
+		return parquet.ByteArrayValue(c.bytes[c.offsets[i]:c.offsets[i+1]])
+	case encoding.FixedLenByteArray:
+		return parquet.FixedLenByteArrayValue(c.bytes[i*c.size : (i+1)*c.size])
+	}
+	return parquet.NullValue()
 }
 
 // setterOf says how values of a type are read; an empty text is NULL.
