@@ -65,8 +65,11 @@ func (d *disk) newSpool() *spool {
 }
 
 func (s *spool) add(words ...int64) {
-	if len(s.tail)+len(words) <= cap(s.tail) {
-		s.tail = append(s.tail, words...)
+	if n := len(s.tail); n+len(words) <= cap(s.tail) {
+		s.tail = s.tail[:n+len(words)]
+		for i, w := range words { // so few that copy would take longer
+			s.tail[n+i] = w
+		}
 		s.n += int64(len(words))
 		return
 	}

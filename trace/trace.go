@@ -110,7 +110,7 @@ func NewReader(spec Spec) (*Reader, error) {
 	if spec.Unit == "" {
 		spec.Unit = Auto
 	}
-	if unitNanos[spec.Unit] == 0 && spec.Unit != Auto {
+	if unitNanos(spec.Unit) == 0 && spec.Unit != Auto {
 		return nil, fmt.Errorf("unit: %q is none of auto, s, ms, us, ns", spec.Unit)
 	}
 	n := len(spec.Roles)
