@@ -162,7 +162,7 @@ type parquetColumn struct {
 	place int
 	index int
 	full  byte // definition level of what is not NULL
-	set   func(*value, parquet.Value)
+	set   setter
 	pages parquet.Pages
 	page  parquet.Page
 
@@ -209,11 +209,8 @@ func (c *parquetColumn) next(to *value) error {
 	if to.kind = isNull; len(c.levels) > 0 && c.levels[row] != c.full {
 		return nil
 	}
-	v := c.at(c.cell)
+	c.set(to, &c.cells, c.cell)
 	c.cell++
-	if !v.IsNull() {
-		c.set(to, v)
-	}
 	return nil
 }
 
@@ -274,53 +271,86 @@ func (c *cells) at(i int) parquet.Value {
 		return parquet.DoubleValue(c.doubles[i])
 	case encoding.ByteArray:
 		return parquet.ByteArrayValue(c.bytes[c.offsets[i]:c.offsets[i+1]])
-	case encoding.FixedLenByteArray:
-		return parquet.FixedLenByteArrayValue(c.bytes[i*c.size : (i+1)*c.size])
 	}
-	return parquet.NullValue()
+	return parquet.FixedLenByteArrayValue(c.bytes[i*c.size : (i+1)*c.size])
 }
 
-// setterOf says how values of a type are read; an empty text is NULL.
-func setterOf(t parquet.Type) func(*value, parquet.Value) {
-	text := func(to *value, s []byte) {
-		if len(s) > 0 {
-			to.kind, to.text = isText, s
-		}
+// int64 is at for whole numbers of 64 bits, text for bytes.
+func (c *cells) int64(i int) int64 {
+	if c.dictionary == nil {
+		return c.int64s[i]
 	}
+	return c.at(i).Int64()
+}
+
+func (c *cells) text(i int) []byte {
+	if c.dictionary == nil {
+		return c.bytes[c.offsets[i]:c.offsets[i+1]]
+	}
+	return c.at(i).ByteArray()
+}
+
+// setter sets a value to that of a cell; an empty text is NULL.
+type setter func(to *value, from *cells, i int)
+
+func setterOf(t parquet.Type) setter {
 	if logical := t.LogicalType(); logical != nil {
 		switch logical := logical.Value.(type) {
 		case *format.TimestampType:
 			if logical.Unit.Value != nil && t.Kind() == parquet.Int64 {
 				return timestampSetter(logical.Unit.Value.Duration())
 			}
+		case *format.DateType:
+			return func(to *value, c *cells, i int) {
+				to.kind, to.at = isMoment, Moment{int64(c.at(i).Int32()) * 86400, 0, absolute}
+			}
 		case *format.DecimalType:
-			return func(to *value, v parquet.Value) { text(to, decimalText(v, int(logical.Scale))) }
+			return textSetter(func(v parquet.Value) []byte { return decimalText(v, int(logical.Scale)) })
+		case *format.UUIDType:
+			return textSetter(func(v parquet.Value) []byte { return uuidText(v.ByteArray()) })
+		case *format.IntType:
+			if !logical.IsSigned && t.Kind() == parquet.Int64 {
+				return textSetter(func(v parquet.Value) []byte { return strconv.AppendUint(nil, v.Uint64(), 10) })
+			}
+			if !logical.IsSigned {
+				return func(to *value, c *cells, i int) { to.kind, to.n = isWhole, int64(c.at(i).Uint32()) }
+			}
 		}
 	}
 	switch t.Kind() {
 	case parquet.Int32:
-		return func(to *value, v parquet.Value) { to.kind, to.n = isWhole, int64(v.Int32()) }
+		return func(to *value, c *cells, i int) { to.kind, to.n = isWhole, int64(c.at(i).Int32()) }
 	case parquet.Int64:
-		return func(to *value, v parquet.Value) { to.kind, to.n = isWhole, v.Int64() }
+		return func(to *value, c *cells, i int) { to.kind, to.n = isWhole, c.int64(i) }
 	case parquet.Int96:
-		return func(to *value, v parquet.Value) { to.kind, to.at = isMoment, int96Moment(v.Int96()) }
+		return func(to *value, c *cells, i int) { to.kind, to.at = isMoment, int96Moment(c.at(i).Int96()) }
 	case parquet.Float:
-		return func(to *value, v parquet.Value) {
-			text(to, strconv.AppendFloat(nil, float64(v.Float()), 'f', -1, 32))
-		}
+		return textSetter(func(v parquet.Value) []byte { return strconv.AppendFloat(nil, float64(v.Float()), 'f', -1, 32) })
 	case parquet.Double:
-		return func(to *value, v parquet.Value) { text(to, strconv.AppendFloat(nil, v.Double(), 'f', -1, 64)) }
+		return textSetter(func(v parquet.Value) []byte { return strconv.AppendFloat(nil, v.Double(), 'f', -1, 64) })
 	case parquet.ByteArray:
-		return func(to *value, v parquet.Value) { text(to, v.ByteArray()) }
+		return func(to *value, c *cells, i int) {
+			if s := c.text(i); len(s) > 0 {
+				to.kind, to.text = isText, s
+			}
+		}
 	}
-	return func(to *value, v parquet.Value) { text(to, []byte(v.String())) }
+	return textSetter(func(v parquet.Value) []byte { return []byte(v.String()) })
+}
+
+func textSetter(text func(parquet.Value) []byte) setter {
+	return func(to *value, c *cells, i int) {
+		if s := text(c.at(i)); len(s) > 0 {
+			to.kind, to.text = isText, s
+		}
+	}
 }
 
 // timestampSetter reads timestamps of a unit. Those without a time zone are taken for UTC.
-func timestampSetter(unit time.Duration) func(*value, parquet.Value) {
+func timestampSetter(unit time.Duration) setter {
 	perSecond := int64(time.Second / unit)
-	return func(to *value, v parquet.Value) {
-		n := v.Int64()
+	return func(to *value, c *cells, i int) {
+		n := c.int64(i)
 		seconds, rest := n/perSecond, n%perSecond
 		if rest < 0 {
 			seconds, rest = seconds-1, rest+perSecond
@@ -358,4 +388,9 @@ func decimalText(v parquet.Value, scale int) []byte {
 		text = "-" + text
 	}
 	return []byte(text)
+}
+
+// uuidText writes a UUID with its hyphens.
+func uuidText(b []byte) []byte {
+	return fmt.Appendf(nil, "%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
