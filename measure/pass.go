@@ -182,7 +182,7 @@ func (p *pass) arrived(rec []int64) error {
 			p.events.add(event, 0)
 		}
 	}
-	p.arrivals.add(millis(at))
+	p.arrivals.put(millis(at))
 	s := &p.sighting
 	s[sightingArrival], s[sightingEvent] = at, rec[recordEvent]
 	s[sightingFlags], s[sightingIndex] = rec[recordFlags]<<32|rank, rec[recordIndex]

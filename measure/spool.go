@@ -64,6 +64,7 @@ func (d *disk) newSpool() *spool {
 	return s
 }
 
+// add adds words, put one.
 func (s *spool) add(words ...int64) {
 	if n := len(s.tail); n+len(words) <= cap(s.tail) {
 		s.tail = s.tail[:n+len(words)]
@@ -74,12 +75,16 @@ func (s *spool) add(words ...int64) {
 		return
 	}
 	for _, w := range words {
-		if len(s.tail) == cap(s.tail) {
-			s.grow()
-		}
-		s.tail = append(s.tail, w)
+		s.put(w)
 	}
-	s.n += int64(len(words))
+}
+
+func (s *spool) put(word int64) {
+	if len(s.tail) == cap(s.tail) {
+		s.grow()
+	}
+	s.tail = append(s.tail, word)
+	s.n++
 }
 
 // grow starts a block. Blocks grow, so that many small spools take little.

@@ -22,7 +22,7 @@ func (d *disk) newValues() *values {
 func (v *values) add(n int64) {
 	v.min, v.max = min(v.min, n), max(v.max, n)
 	v.n++
-	v.spool.add(n)
+	v.spool.put(n)
 }
 
 // few is how many numbers are sorted in memory.
@@ -188,7 +188,7 @@ func (d *disk) newDistinct(width int) *distinct {
 func (d *distinct) add(a, b int64) {
 	part := d.parts[mix(a, b)>>56]
 	if d.width == 1 {
-		part.add(a)
+		part.put(a)
 	} else {
 		part.add(a, b)
 	}
