@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -164,7 +165,7 @@ func (p *pass) arrived(rec []int64) error {
 	rank := p.n
 	p.n++
 	if p.n&0xffff == 0 {
-		if err := p.ctx.Err(); err != nil {
+		if err := cmp.Or(p.ctx.Err(), p.disk.err); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -55,18 +56,25 @@ func NewReader(columns Columns, skipBadRows bool) (*Reader, error) {
 // Add adds files to the trace. They are opened more than once.
 func (r *Reader) Add(files ...trace.File) { r.files = append(r.files, files...) }
 
-// Read adds what can be read once, by way of a temporary file.
+// Read adds what can be read once, by way of a temporary file as large as it is. Close removes that file.
 func (r *Reader) Read(name string, in io.Reader) error {
 	if err := r.temporary(); err != nil {
 		return err
 	}
 	path := filepath.Join(r.folder, strconv.Itoa(len(r.files)))
+	if err := copyTo(path, in); err != nil {
+		return fmt.Errorf("%s: %w", name, temporaryError(err))
+	}
+	r.Add(trace.File{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(path) }})
+	return nil
+}
+
+func copyTo(path string, in io.Reader) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(f, in)
-	r.Add(trace.File{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(path) }})
 	return errors.Join(err, f.Close())
 }
 
@@ -74,6 +82,14 @@ func (r *Reader) Read(name string, in io.Reader) error {
 func (r *Reader) temporary() (err error) {
 	if r.folder == "" {
 		r.folder, err = os.MkdirTemp("", "deduplab-measure-")
+	}
+	return temporaryError(err)
+}
+
+// temporaryError says where temporary files go, if it is one of them that could not be written.
+func temporaryError(err error) error {
+	if path := new(fs.PathError); errors.As(err, &path) && path.Op != "read" {
+		return fmt.Errorf("temporary files go to %s, see TMPDIR: %w", os.TempDir(), err)
 	}
 	return err
 }
