@@ -84,7 +84,8 @@ func TestExternal(t *testing.T) {
 	}
 }
 
-// TestTemporaryFilesFail: where temporary files cannot be written, that ends the reading, and the error says where they go.
+// TestTemporaryFilesFail: where temporary files cannot be written, that ends the reading, and the error says where they
+// go.
 func TestTemporaryFilesFail(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", folder)

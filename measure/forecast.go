@@ -165,8 +165,8 @@ func (f *forecasting) order() error {
 	return nil
 }
 
-// timeline reads all rows in order of arrival, a stretch at a time: one row that has a mark, or those up to the next one
-// that has. Rows without a mark are remembered under all TTLs.
+// timeline reads all rows in order of arrival, a stretch at a time: one row that has a mark, or those up to the next such
+// row. Rows without a mark are remembered under all TTLs.
 type timeline struct {
 	arrivals, marks *cursor
 	rest            []int64
@@ -209,7 +209,8 @@ func (t *timeline) next() bool {
 	return true
 }
 
-// begins is 1 if the rows of the stretch begin to be remembered under a TTL, counted from the first row and from the last.
+// begins is 1 if the rows of the stretch begin to be remembered under a TTL, counted from the first row and from the
+// last.
 func (t *timeline) begins(ttl int) (create, refresh int) {
 	if !t.marked {
 		return 1, 1

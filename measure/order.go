@@ -27,8 +27,8 @@ type sorter struct {
 var errUnordered = errors.New("the rows are too far out of order")
 
 func (s *sorter) add(record []int64) error {
-	if n := len(s.window); n == cap(s.window) && n >= 1<<17 { // a trace that is worth a whole window
-		s.window = slices.Grow(s.window, s.limit*s.width-n)
+	if n := len(s.window); n == cap(s.window) && n >= 1<<17 { // in larger steps than append takes
+		s.window = slices.Grow(s.window, min(s.limit*s.width, 8*n)-n)
 	}
 	s.window = append(s.window, record...)
 	if len(s.window) < s.limit*s.width {

@@ -230,7 +230,8 @@ func (r *Reader) newIntake(ctx context.Context, begin settings, each func([]int6
 	var roles []trace.Role
 	roles, in.partition, in.origin = r.roles()
 	var err error
-	in.rows, err = trace.NewReader(trace.Spec{Roles: roles, Unit: r.columns.Unit, SkipBadRows: r.skip})
+	in.rows, err = trace.NewReader(trace.Spec{Roles: roles, Unit: r.columns.Unit, Nanos: true,
+		SkipBadRows: r.skip})
 	return in, err
 }
 
@@ -320,14 +321,15 @@ func (in *intake) hand(times [2]trace.Moment, rec []int64) error {
 		if in.columns.Arrival == "" {
 			name = "--event-time " + in.columns.EventTime
 		}
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: row %d: %w (say in --unit what it counts in)", name, rec[recordIndex]+1, err)
 	}
 	rec[recordArrival], rec[recordEvent] = arrival, early
 	if times[eventRole].Null() {
 		return in.each(rec)
 	}
 	if rec[recordEvent], err = times[eventRole].Nanos(in.units[eventRole]); err != nil {
-		return fmt.Errorf("--event-time %s: %w", in.columns.EventTime, err)
+		return fmt.Errorf("--event-time %s: row %d: %w (say in --unit what it counts in)", in.columns.EventTime,
+			rec[recordIndex]+1, err)
 	}
 	return in.each(rec)
 }

@@ -126,7 +126,7 @@ func (m Moment) Nanos(unit string) (int64, error) {
 		size, unit = 1e9, "s"
 	}
 	if limit := math.MaxInt64/2/size - 1; m.whole > limit || m.whole < -limit {
-		return 0, fmt.Errorf("%d %s is outside of the years 1824 to 2116", m.whole, unit)
+		return 0, fmt.Errorf("%s is outside of the years 1824 to 2116", m.text(unit))
 	}
 	return m.whole*size + int64(m.fraction)/(1e9/size), nil
 }
@@ -165,6 +165,13 @@ func (m Moment) Millis(unit string) (stream.Time, error) {
 		ms++
 	}
 	return stream.Time(ms), nil
+}
+
+func (m Moment) text(unit string) string {
+	if m.kind == absolute {
+		return string(m.appendRFC3339(nil))
+	}
+	return fmt.Sprint(m.whole, " ", unit)
 }
 
 var errTooLarge = errors.New("the number is too large for a time in this unit")

@@ -91,8 +91,8 @@ func (o *measureOptions) run(ctx context.Context, files []string, stdin io.Reade
 	if o.onBadRow != "fail" && o.onBadRow != "skip" {
 		return fmt.Errorf("--on-bad-row: %q is neither fail nor skip", o.onBadRow)
 	}
-	if o.bytes <= 0 {
-		return fmt.Errorf("--bytes-per-key: %d must be more than 0", o.bytes)
+	if o.bytes <= 0 || o.bytes > 1e9 {
+		return fmt.Errorf("--bytes-per-key: %d must be more than 0 and at most a billion", o.bytes)
 	}
 	for _, key := range o.keys {
 		o.columns.Keys = append(o.columns.Keys, strings.Split(key, ","))
