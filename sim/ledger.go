@@ -88,6 +88,7 @@ type leakCause struct {
 	tag       stream.Tag
 	cause     string
 	rewritten bool
+	amount    int64
 }
 
 // fate is the byte of an event: how many of its rows are in the result, and what happened to it so far.
@@ -368,12 +369,14 @@ func (l *Ledger) add(c *Change, key stream.Key, content uint64, parts []stream.T
 	}
 	event := c.Tag.Event()
 	f := l.at(event)
+	var amount int64
 	if l.spec.Amount != nil {
-		l.sum(l.spec.Amount(c.Tag, parts), *f&inResult == 0)
+		amount = l.spec.Amount(c.Tag, parts)
 	}
 	switch n := *f & inResult; {
 	case n == 0:
 		l.kept++
+		l.sums.Kept += amount
 		*f++
 		if c.Op == OpRewrite { // an audit had taken it out, and it counted as replaced
 			l.replaced--
@@ -383,14 +386,14 @@ func (l *Ledger) add(c *Change, key stream.Key, content uint64, parts []stream.T
 		}
 	case n < manyRows-1:
 		*f++
-		l.leak(c)
+		l.leak(c, amount)
 	case n == manyRows-1:
 		*f++
 		l.present[event] = int64(manyRows)
-		l.leak(c)
+		l.leak(c, amount)
 	default:
 		l.present[event]++
-		l.leak(c)
+		l.leak(c, amount)
 	}
 	if l.spec.Right == nil || *f&rightRow != 0 {
 		return
@@ -403,29 +406,20 @@ func (l *Ledger) add(c *Change, key stream.Key, content uint64, parts []stream.T
 	}
 }
 
-// sum adds the amount of a row that comes into the result, with its sign turned for one that leaves it. Alone is a row
-// that stands for its event by itself.
-func (l *Ledger) sum(amount int64, alone bool) {
-	if alone {
-		l.sums.Kept += amount
-	} else {
-		l.sums.Twice += amount
-	}
-}
-
 // Sums returns the sums of the result.
 func (l *Ledger) Sums() Sums { return l.sums }
 
-// leak counts a row beside another one of its event.
-func (l *Ledger) leak(c *Change) {
+// leak counts a row beside another one of its event, and its amount.
+func (l *Ledger) leak(c *Change, amount int64) {
 	l.leaked++
+	l.sums.Twice += amount
 	cause := Unexplained
 	if l.spec.Cause != nil {
 		cause = l.spec.Cause(LeakedRow{c.Tag, c.At, c.Kind == stream.UpdateAfter, c.Op == OpRewrite, c.SameBatch})
 	}
 	l.leaks[cause]++
 	if l.spec.Retracts {
-		l.leakCauses[c.Tag.Event()] = append(l.leakCauses[c.Tag.Event()], leakCause{c.Tag, cause, c.Op == OpRewrite})
+		l.leakCauses[c.Tag.Event()] = append(l.leakCauses[c.Tag.Event()], leakCause{c.Tag, cause, c.Op == OpRewrite, amount})
 	}
 	if c.Op == OpRewrite {
 		l.rewritten++
@@ -446,8 +440,9 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []
 	if l.spec.OnRow != nil {
 		l.spec.OnRow(tag, parts, -1)
 	}
+	var amount int64
 	if l.spec.Amount != nil {
-		l.sum(-l.spec.Amount(tag, parts), n == 1)
+		amount = l.spec.Amount(tag, parts)
 	}
 	if l.spec.Right != nil && *f&rightRow != 0 && l.spec.Right(tag) {
 		*f &^= rightRow
@@ -456,6 +451,7 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []
 	if n == 1 {
 		l.replaced++
 		l.kept--
+		l.sums.Kept -= amount
 		*f--
 		if l.spec.Right != nil && *f&rightRow == 0 {
 			l.wrong--
@@ -469,7 +465,7 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []
 		*f--
 	}
 	l.leaked--
-	switch rewritten := l.forgive(event, tag); {
+	switch rewritten := l.forgive(event, tag, amount); {
 	case rewritten: // it was none of the input's rows
 		l.rewritten--
 	case copy:
@@ -480,10 +476,11 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []
 }
 
 // forgive takes back the cause of a leak whose row leaves the result, or, where the row that leaves has none, of one that
-// now stands alone. It reports whether that was a row written twice.
-func (l *Ledger) forgive(event uint64, tag stream.Tag) bool {
+// now stands alone, with the amounts of both. It reports whether that was a row written twice.
+func (l *Ledger) forgive(event uint64, tag stream.Tag, amount int64) bool {
 	causes := l.leakCauses[event]
 	if len(causes) == 0 {
+		l.sums.Twice -= amount
 		return false
 	}
 	gone := len(causes) - 1
@@ -494,6 +491,8 @@ func (l *Ledger) forgive(event uint64, tag stream.Tag) bool {
 	}
 	c := causes[gone]
 	l.leaks[c.cause]--
+	l.sums.Twice -= c.amount
+	l.sums.Kept += c.amount - amount
 	if causes = slices.Delete(causes, gone, gone+1); len(causes) == 0 {
 		delete(l.leakCauses, event)
 	} else {
