@@ -85,10 +85,14 @@ func auditFindings(s *results.Strategy) []string {
 		if a == nil {
 			continue
 		}
+		runs := count(a.Runs) + " runs"
+		if a.Runs == 1 {
+			runs = "one run"
+		}
 		if a.Found == 0 {
-			note("the audit found no key twice in %s runs: the tiers are sized right, as far as keys can tell", count(a.Runs))
+			note("the audit found no key twice in %s: the tiers are sized right, as far as keys can tell", runs)
 		} else {
-			note("the audit found %s extra rows in %s runs and removed %s", count(a.Found), count(a.Runs), count(a.Repaired))
+			note("the audit found %s extra rows in %s and removed %s", count(a.Found), runs, count(a.Repaired))
 		}
 		if a.SameBatch > 0 {
 			note("%s of the extra rows came in one batch with another row of their key: drop the duplicates of the batch before "+

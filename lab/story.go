@@ -105,12 +105,17 @@ func (t *teller) leaveOut(told *tale) {
 // to read.
 const mostStoryRows = 200
 
-// tellExamples tells the stories of the example rows of all strategies.
+// toldExamples is how many of the example rows of a fate and cause have their story told: the others are like them.
+const toldExamples = 3
+
+// tellExamples tells the stories of the first example rows of each fate and cause, of all strategies.
 func (r *run) tellExamples(ctx context.Context, out *results.Run) error {
 	events := map[int][]uint64{}
 	for i := range out.Strategies {
+		told := map[[2]string]int{}
 		for _, e := range out.Strategies[i].Examples {
-			if !slices.Contains(events[i], e.EventNumber) {
+			like := [2]string{e.Fate, e.Cause}
+			if told[like]++; told[like] <= toldExamples && !slices.Contains(events[i], e.EventNumber) {
 				events[i] = append(events[i], e.EventNumber)
 			}
 		}

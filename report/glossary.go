@@ -98,6 +98,16 @@ var glossary = []entry{
 	{"worst window", "The largest error of any window; 100 % where a window should not be there at all.",
 		[]string{"after.window.worst"}},
 
+	{"stage", "One of the strategies that stand one behind the other: a row goes on to the next if this one lets it through.",
+		[]string{"stages"}},
+	{"let through", "Rows that a stage handed to the next one, or to the result.", nil},
+	{"copies left", "Of the rows let through: those that stand beside another one of their event.", nil},
+	{"repaired", "Rows that an audit took out of the table because another one of their key stands there.", nil},
+	{"shuffled", "What goes over the network to a stage: the key and the event time alone if the payload is joined back later.",
+		nil},
+	{"rows read", "Rows of the table that a batch of a sink, or a run of an audit, compares with its own.", nil},
+	{"partitions read", "Partitions of the table, one a date, that a batch of a sink or a run of an audit reads.", nil},
+
 	{"wait", "From the first arrival of any row of an event to its first emission.", []string{"latency_ms.wait"}},
 	{"settle", "From the first arrival of an event to the last change of its row.", []string{"latency_ms.settle"}},
 	{"commit", "From the emission of a change to the moment a downstream reader can see it.",

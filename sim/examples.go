@@ -21,8 +21,8 @@ const (
 // keptExamples is how many candidates of a kind are kept; whether a late row is a late first shows only at the end.
 const keptExamples = 256
 
-// shownExamples is how many of a fate are shown.
-const shownExamples = 3
+// shownExamples is how many of a fate are shown; of leaks, how many of a cause.
+const shownExamples = 10
 
 // shownHash is how many digits of a content key are shown: enough to see that two are equal.
 const shownHash = 12
@@ -54,13 +54,13 @@ func (e examples) keepSlowest(c *Change) {
 	e[exampleSlowest] = append(e[exampleSlowest][:0], example{tag: c.Tag, at: c.At})
 }
 
-// Examples returns up to a dozen rows that show what became of rows, worst first.
+// Examples returns rows that show what became of rows, up to ten of each fate, worst first.
 func (l *Ledger) Examples() []results.Example {
 	var out []results.Example
 	show := func(fate, kind string, holds func(fate) bool) {
 		shown := 0
 		for _, e := range l.examples[kind] {
-			if shown < shownExamples && len(out) < 12 && (holds == nil || holds(*l.at(e.tag.Event()))) {
+			if shown < shownExamples && (holds == nil || holds(*l.at(e.tag.Event()))) {
 				out = append(out, l.example(fate, e))
 				shown++
 			}
