@@ -3,6 +3,7 @@ package baseline
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -199,11 +200,11 @@ func known(metric string, value float64, ok bool) string {
 
 // exact writes a value so that two that differ look different.
 func exact(metric string, value float64) string {
-	switch results.UnitOf(metric) {
-	case results.Millis:
-		return results.FormatCount(int64(value)) + " ms"
-	case results.Share:
+	switch {
+	case value != math.Trunc(value) || results.UnitOf(metric) == results.Share:
 		return strconv.FormatFloat(value, 'g', -1, 64)
+	case results.UnitOf(metric) == results.Millis:
+		return results.FormatCount(int64(value)) + " ms"
 	}
 	return results.FormatCount(int64(value))
 }
@@ -214,9 +215,10 @@ func by(metric string, then, now float64) string {
 	if now < then {
 		sign = "-"
 	}
-	distance := exact(metric, max(now-then, then-now))
-	if results.UnitOf(metric) == results.Share {
-		distance = strconv.FormatFloat(max(now-then, then-now), 'g', 3, 64)
+	far := max(now-then, then-now)
+	distance := exact(metric, far)
+	if far != math.Trunc(far) {
+		distance = strconv.FormatFloat(far, 'g', 3, 64)
 	}
 	if then == 0 {
 		return sign + distance
