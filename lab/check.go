@@ -36,11 +36,7 @@ func Check(ctx context.Context, s *scenarios.Scenario, o Options) (*Checked, err
 		return nil, err
 	}
 	r.retire()
-	var causes []string
-	for _, q := range s.Require {
-		causes = append(causes, q.Causes...)
-	}
-	if err := r.replay(ctx, causes); err != nil {
+	if err := r.replay(ctx, r.requiredCauses()); err != nil {
 		return nil, err
 	}
 	c := &Checked{Run: r.result(), scenario: s, run: r}
@@ -67,7 +63,7 @@ func (c *Checked) baseline() *baseline.Baseline {
 			kept.Verdicts[v.Requirement] = v.Verdict
 		}
 		for _, d := range r.Determinism {
-			kept.Same[d.Cause] = fmt.Sprintf("%d/%d", d.SameTable, d.Replays)
+			kept.Same[d.Cause] = d.Same()
 		}
 		if r.Refused == "" {
 			kept.SetMetrics(gated, r.Metric)

@@ -214,6 +214,7 @@ type Param struct {
 	Values  []string // of an Enum
 	Default string   // as it would be written; empty: required, unless Kind says otherwise
 	About   string
+	Expires bool // a Duration of processing time after which state goes: a TTL, or the timer that clears it
 }
 
 // ParamKind is the type of a parameter.
