@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"sync"
 	"time"
 
 	"deduplab/sim"
@@ -9,17 +10,17 @@ import (
 	"deduplab/stream"
 )
 
-// faulty is lab with two more strategies: one has a fault, and at a row of the other somebody presses Ctrl-C.
+// faulty is lab with two more strategies: one has a fault, and at the first row of the other somebody presses Ctrl-C.
 func faulty() {
 	for name, row := range map[string]func(){
 		"panics": func() { panic("a fault of the lab") },
-		"interrupts": func() {
+		"interrupts": sync.OnceFunc(func() {
 			self, err := os.FindProcess(os.Getpid())
 			if err != nil || self.Signal(os.Interrupt) != nil {
 				panic("cannot be interrupted")
 			}
-			time.Sleep(10 * time.Millisecond)
-		},
+			time.Sleep(100 * time.Millisecond)
+		}),
 	} {
 		err := strategies.Register(&strategies.Strategy{
 			Name: name, Engine: "flink-datastream", About: "for tests", Loses: "everything",
