@@ -334,6 +334,10 @@ func (p *progress) show(s lab.Progress) {
 		fmt.Fprintln(p.w, text)
 		return
 	}
+	p.overwrite(text)
+}
+
+func (p *progress) overwrite(text string) {
 	p.shown = true
 	fmt.Fprint(p.w, "\r\033[K"+text)
 }
