@@ -217,7 +217,7 @@ func words(s *results.Strategy) map[string]string {
 		m["parameter "+name] = value
 	}
 	for _, d := range s.Determinism {
-		m["same table under "+d.Cause] = fmt.Sprintf("%d/%d", d.SameTable, d.Replays)
+		m["same table under "+d.Cause] = d.Same()
 	}
 	return m
 }

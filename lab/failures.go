@@ -24,6 +24,10 @@ func (r *run) failurePlan() *sim.Failures {
 	return sim.PlanFailures(failures, from, r.scenario.Job.Checkpoint.Interval)
 }
 
+// recovers reports whether a strategy is restored from checkpoints: what it does then depends on when they were made, and
+// on how its readers catch up.
+func (r *run) recovers(e entry) bool { return len(r.scenario.Job.Failures) > 0 && e.plan.Batch == nil }
+
 // newStreamTask makes a task that takes a record at a time, and recovers if the job fails.
 func (r *run) newStreamTask(spec sim.TaskSpec, l *lane) task {
 	if len(r.scenario.Job.Failures) == 0 {

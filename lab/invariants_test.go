@@ -462,7 +462,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 		batches := 0
 		measure := func(p lab.Progress) {
-			if batches++; p.Stage == "run" && batches%20 == 0 { // a catch-up replay has all within the TTL alive
+			if batches++; p.Stage == "run" && batches%20 == 0 { // replays have their state at the same time
 				var m runtime.MemStats
 				runtime.GC()
 				runtime.ReadMemStats(&m)

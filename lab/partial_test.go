@@ -14,7 +14,7 @@ func TestInterruptedRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, stage := range []string{"run", "interleaving", "catch-up"} {
+	for _, stage := range []string{"run", ReplayStage} {
 		ctx, cancel := context.WithCancel(context.Background())
 		run, err := Run(ctx, s, Options{Progress: func(p Progress) {
 			if p.Stage == stage && p.Rows > 20_000 {

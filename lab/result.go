@@ -1,13 +1,10 @@
 package lab
 
 import (
-	"fmt"
 	"runtime/debug"
 	"slices"
 
 	"deduplab/results"
-	"deduplab/scenarios"
-	"deduplab/sim"
 	"deduplab/strategies"
 	"deduplab/stream"
 )
@@ -145,11 +142,7 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, e entry, w results.W
 	for j := range l.rows {
 		s.Subtasks = append(s.Subtasks, results.Subtask{Rows: l.rows[j], KeysLivePeak: l.peaks[j]})
 	}
-	for _, cause := range scenarios.Causes {
-		if p, ok := r.replays[cause]; ok {
-			s.Determinism = append(s.Determinism, r.compare(cause, i, l.digest, p))
-		}
-	}
+	s.Determinism = r.determinism(i)
 }
 
 // undeclared counts emitted changes whose kind the declared mode does not have.
@@ -164,30 +157,4 @@ func undeclared(mode stream.ChangelogMode, c results.Changes) int64 {
 		}
 	}
 	return count
-}
-
-// compare holds a replay against the run.
-func (r *run) compare(cause string, i int, base sim.Digest, p *pass) results.Determinism {
-	replay := p.lanes[i].digest
-	count := func(same bool) int {
-		if same {
-			return 1
-		}
-		return 0
-	}
-	d := results.Determinism{
-		Cause: cause, Replays: 1,
-		SameTable:   count(base.SameTable(replay)),
-		SameChanges: count(base.Changes == replay.Changes),
-		SameOrder:   count(base.SameOrder(replay)),
-		Example:     r.differences[cause][i],
-	}
-	if p.missing.Rows > 0 {
-		d.RowsGone, d.LossesByCause = p.missing.Rows, map[string]int64{"retention": p.missing.Events}
-		if d.Example != "" {
-			d.Example = fmt.Sprintf("the source no longer has %s rows, which loses %s events; %s",
-				results.FormatCount(d.RowsGone), results.FormatCount(p.missing.Events), d.Example)
-		}
-	}
-	return d
 }

@@ -158,6 +158,12 @@ var glossary = []entry{
 		[]string{"same_under", "determinism"}},
 	{"interleaving", "A cause of difference: the partitions are read in another relative order.", nil},
 	{"catch-up", "A cause of difference: all rows are readable at the start, as after a long pause.", nil},
+	{"watermarks", "A cause of difference: the periodic watermark has another interval and phase.", nil},
+	{"idleness", "A cause of difference: partitions are found idle after another time, or never.", nil},
+	{"state-ttl", "A cause of difference: state is kept longer or shorter, as in a replay that is faster or slower.", nil},
+	{"batches", "A cause of difference: batches and checkpoints come at other moments, or a batch holds a backlog.", nil},
+	{"parallelism", "A cause of difference: the job has more or fewer subtasks and readers.", nil},
+	{"by construction", "Nothing in the plan can be open to the cause, so that no replay is needed.", nil},
 	{"same table", "The final table of the replay is equal.", nil},
 	{"same changes", "The replay emits the same changes, in whatever order.", nil},
 	{"same order", "The replay emits the same changes per key in the same order.", nil},
@@ -187,7 +193,7 @@ var glossary = []entry{
 	{"id_reuse", "Loss: the producer used an id again for another event.", nil},
 	{"null_watermark", "Loss: CURRENT_WATERMARK was NULL before the first watermark, and a comparison with " +
 		"NULL is not true, so the filter dropped the row.", nil},
-	{"retention", "Loss: the row was gone from the broker before it was read.", nil},
+	{"retention", "Loss, and a cause of difference: the row was gone from the broker before it was read.", nil},
 	{"restart", "Leak or loss: what happened since the last checkpoint was done again, or not at all.", nil},
 	{"unexplained", "No cause of the list applies: please report it.", nil},
 }

@@ -255,7 +255,7 @@ func jobFacts(j results.Job) []fact {
 		{"catch-up rate", count(j.CatchUpRate) + "/s", "rows of a reader in a backlog", ""},
 	}
 	if j.RetentionMS > 0 {
-		facts = append(facts, fact{"retention", millis(j.RetentionMS), "of the source, which a backlog lacks", ""})
+		facts = append(facts, fact{"retention", millis(j.RetentionMS), "of the source: a later replay lacks older rows", ""})
 	}
 	if s := j.Spark; s != nil {
 		facts = append(facts, sparkFacts(s)...)
@@ -361,6 +361,11 @@ func (s section) Replays(cause string) results.Determinism {
 		}
 	}
 	return results.Determinism{}
+}
+
+// Differences are the causes that change something, with the stories that tell it.
+func (s section) Differences() []results.Determinism {
+	return slices.DeleteFunc(slices.Clone(s.Determinism), func(d results.Determinism) bool { return len(d.Stories) < 2 })
 }
 
 // Lead says in a few words where the strategy stands.

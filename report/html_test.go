@@ -247,10 +247,34 @@ func TestGlossaryIsComplete(t *testing.T) {
 	}
 }
 
+// What cannot be open to a cause says so, and a difference is told side by side.
+func TestHTMLDeterminism(t *testing.T) {
+	run := sample(t)
+	s := &run.Strategies[0]
+	story := func(at int64) results.Story {
+		return results.Story{Rows: []results.StoryRow{{Event: 1, Key: 1, ArrivalMS: at, Fate: "kept"}},
+			Steps: []results.StoryStep{{AtMS: at, Row: 1, What: results.Arrives}}}
+	}
+	s.Determinism = []results.Determinism{
+		{Cause: "idleness", ByConstruction: "it does not ask the watermark"},
+		{Cause: "batches", Replays: 5, SameTable: 2, Example: "id=1 differs", Stories: []results.Story{story(1000), story(7000)}},
+	}
+	page := render(t, run)
+	for _, want := range []string{
+		`<td class="closed" colspan="3"><span tabindex="0" title="it does not ask the watermark">by construction</span></td>`,
+		"batches: the table is the same in 2 of 5 replays", "id=1 differs", "Under batches",
+		`<th scope="col">0h00m01.000s</th>`, `<th scope="col">0h00m07.000s</th>`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
 // plainWords head columns without an entry in the glossary: they say what they are.
 var plainWords = []string{
 	"strategy", "meets", "rows", "fate", "cause", "share", "requirement", "bound", "verdict", "measured", "evidence",
-	"decided", "origin", "partition", "replays", "first difference found", "events", "max", "all", "rows drawn", "behind",
+	"decided", "origin", "partition", "replays", "smallest difference found", "events", "max", "all", "rows drawn", "behind",
 	"at", "operator", "at the end", "per hour", "keys", "made of", "wrong", "rows counted", "",
 }
 

@@ -167,6 +167,9 @@ func sameTable(causes []results.Determinism) string {
 	var all, differ []string
 	same, replays := 0, 0
 	for _, d := range causes {
+		if d.Replays == 0 { // by construction
+			continue
+		}
 		text := fmt.Sprintf("%s %d/%d", d.Cause, d.SameTable, d.Replays)
 		all = append(all, text)
 		if d.SameTable < d.Replays {

@@ -5,6 +5,7 @@ package results
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -404,17 +405,31 @@ type Subtask struct {
 
 // Determinism is one cause of difference and what N replays under it showed.
 type Determinism struct {
-	Cause       string `json:"cause"` // interleaving, catch-up
-	Replays     int    `json:"replays"`
-	SameTable   int    `json:"same_table"`
-	SameChanges int    `json:"same_changes"`
-	SameOrder   int    `json:"same_order"`
+	Cause string `json:"cause"` // such as interleaving, catch-up or watermarks
+	// ByConstruction says why the strategy cannot be open to the cause: it was not replayed under it. Empty where it can.
+	ByConstruction string `json:"by_construction,omitempty"`
+
+	Replays     int `json:"replays"`
+	SameTable   int `json:"same_table"`
+	SameChanges int `json:"same_changes"`
+	SameOrder   int `json:"same_order"`
 	// Example tells the first difference found, in words; empty where all replays agree.
 	Example string `json:"example,omitempty"`
+	// Stories are two of the key that the example is about: in the run, and in the replay that differs. None were told
+	// where all replays agree, or the key has very many changes.
+	Stories []Story `json:"stories,omitempty"`
 	// RowsGone counts the rows that the source no longer had in a replay, by the job's retention. LossesByCause counts,
 	// as retention, the events that had no other row; those of the run itself are not among them.
 	RowsGone      int64            `json:"rows_gone,omitempty"`
 	LossesByCause map[string]int64 `json:"losses_by_cause,omitempty"`
+}
+
+// Same says in how many replays the final table was the same, such as 4/5, or that it is so by construction.
+func (d Determinism) Same() string {
+	if d.Replays == 0 {
+		return "by construction"
+	}
+	return fmt.Sprintf("%d/%d", d.SameTable, d.Replays)
 }
 
 // Verdict of one requirement.

@@ -61,19 +61,25 @@ func (s *Scenario) WorkloadSpec() string {
 	return p.fingerprint()
 }
 
-// JobSpec and RequireSpec are fingerprints of the sections job and require, made as that of the workload is.
-func (s *Scenario) JobSpec() string {
-	p := &printer{}
-	p.job(s.Job)
-	return p.fingerprint()
-}
-
-func (s *Scenario) RequireSpec() string {
-	p := &printer{}
-	for _, r := range s.Require {
-		p.requirement(r)
+// Sections has a fingerprint of each section that a run depends on, made as that of the workload is, by its name. What the
+// workload says of other keys counts as a section.
+func (s *Scenario) Sections() map[string]string {
+	of := func(print func(p *printer)) string {
+		p := &printer{}
+		print(p)
+		return p.fingerprint()
 	}
-	return p.fingerprint()
+	return map[string]string{
+		"workload": s.WorkloadSpec(),
+		"keys":     of(func(p *printer) { p.keys(s.Workload) }),
+		"job":      of(func(p *printer) { p.job(s.Job) }),
+		"after":    of(func(p *printer) { p.after(s.After, s.Workload.Schema) }),
+		"require": of(func(p *printer) {
+			for _, r := range s.Require {
+				p.requirement(r)
+			}
+		}),
+	}
 }
 
 func (p *printer) fingerprint() string { return fmt.Sprintf("%x", sha256.Sum256(p.Bytes()))[:16] }

@@ -105,8 +105,8 @@ type Job struct {
 	// Table is what the target of a sink is kept in: memory, pebble, or the address of a Postgres database.
 	Table string
 	Skew  int // rows by which an interleaving replay lets one partition lead
-	// Retention is how long the source keeps a row from its arrival; 0: for ever. A catch-up replay, which reads from
-	// the end of the span on, lacks the rows that are older, one by one (Kafka deletes whole segments). The run itself
+	// Retention is how long the source keeps a row from its arrival; 0: for ever. A replay that begins at the end of the
+	// span lacks the rows that are older, one by one (Kafka deletes whole segments): the cause retention. The run itself
 	// reads every row as it arrives.
 	Retention stream.Time
 	Spark     Spark
@@ -191,7 +191,8 @@ const (
 var Versions = []string{"first", "last"}
 
 // Causes lists what must not change a result: the perturbations under which a run is replayed.
-var Causes = []string{"interleaving", "catch-up"}
+var Causes = []string{"interleaving", "catch-up", "watermarks", "idleness", "state-ttl", "retention", "batches",
+	"parallelism"}
 
 // Version is the version of an event that the result must end with, first or last by event time; empty if any will do.
 func (s *Scenario) Version() string {

@@ -36,9 +36,12 @@ type Perturbation struct {
 	// CatchUp reads a backlog: all rows are readable at the start, and each reader handles CatchUp rows a second, at
 	// most 500 of a partition in turn. 0: off.
 	CatchUp int64
-	// Retention is how long the source keeps a row from its arrival. The backlog is read from the end of the
-	// workload's span on, so the rows that arrived more than Retention before that are gone. 0: it keeps all.
+	// Retention is how long the source keeps a row from its arrival. The replay begins at the end of the workload's
+	// span, so the rows that arrived more than Retention before that are gone. 0: it keeps all.
 	Retention stream.Time
+	// Opened is how long before the start of the workload the source is opened: it moves the phase of the periodic
+	// watermark against the rows.
+	Opened stream.Time
 }
 
 const (
@@ -127,10 +130,10 @@ type reordered interface {
 func NewFeed(spec FeedSpec) *Feed {
 	from, to := spec.Workload.Span()
 	f := &Feed{spec: spec, now: from, end: to, combined: stream.MinTime}
-	spec.Source.Partitions, spec.Source.Start = spec.Workload.Partitions(), from
+	spec.Source.Partitions, spec.Source.Start = spec.Workload.Partitions(), from-spec.Perturbation.Opened
 	f.spec = spec
 	f.source = NewSource(spec.Source, f)
-	f.tick = from + f.source.Period()
+	f.tick = spec.Source.Start + f.source.Period()
 	if f.source.Period() == 0 {
 		f.tick = stream.MaxTime
 	}
@@ -148,6 +151,8 @@ func NewFeed(spec FeedSpec) *Feed {
 		f.rows = newInterleaving(rows, len(f.catching), p)
 	case p.CatchUp > 0:
 		f.rows = newBacklog(f, from)
+	case p.Retention > 0:
+		f.rows = &remainder{rows, f}
 	default:
 		f.rows = rows
 	}
@@ -327,7 +332,19 @@ func (f *Feed) Missing() Missing { return f.missing }
 func (f *Feed) isGone(arrival stream.Time) bool {
 	p := f.spec.Perturbation
 	_, to := f.spec.Workload.Span()
-	return p.CatchUp > 0 && p.Retention > 0 && arrival < to-p.Retention
+	return p.Retention > 0 && arrival < to-p.Retention
+}
+
+// lacks reports whether the source no longer has a row, and counts it.
+func (f *Feed) lacks(row *stream.Row) bool {
+	gone := f.isGone(row.Arrival)
+	if gone {
+		f.missing.Rows++
+		if row.First && f.isGone(f.spec.Workload.LastArrival(row.Tag.Event())) {
+			f.missing.Events++
+		}
+	}
+	return gone
 }
 
 // finish ends the stream: the watermark goes to its maximum and a last checkpoint commits.
@@ -377,6 +394,20 @@ func (a *arrivals) next() (stream.Row, bool, error) {
 	}
 	a.at++
 	return a.buffer[a.at-1], true, nil
+}
+
+// remainder reads the rows that the source still has, as they arrived.
+type remainder struct {
+	*arrivals
+	feed *Feed
+}
+
+func (r *remainder) next() (stream.Row, bool, error) {
+	for {
+		if row, ok, err := r.arrivals.next(); !ok || err != nil || !r.feed.lacks(&row) {
+			return row, ok, err
+		}
+	}
 }
 
 // interleaving reads bursts of one partition at a time out of a window of rows.
@@ -552,11 +583,7 @@ func (b *backlog) nextOf(partition int) (stream.Row, bool, error) {
 		case !ok || err != nil:
 			return row, ok, err
 		case int(row.Partition) != partition:
-		case b.feed.isGone(row.Arrival):
-			b.feed.missing.Rows++
-			if row.First && b.feed.isGone(b.feed.spec.Workload.LastArrival(row.Tag.Event())) {
-				b.feed.missing.Events++
-			}
+		case b.feed.lacks(&row):
 		default:
 			return row, true, nil
 		}

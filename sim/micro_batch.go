@@ -64,11 +64,18 @@ type Trigger struct {
 	// Every is the interval of Trigger.ProcessingTime: a batch starts at each multiple of it if there is something to do,
 	// and at once when the one before has taken longer than that. 0 starts one as soon as there is something to do.
 	Every stream.Time
+	// Phase is how long after each multiple of Every the trigger comes, less than Every.
+	Phase stream.Time
 	// AvailableNow is Trigger.AvailableNow: the query starts when all rows have arrived, and runs batch after batch until
 	// nothing is left. Every is ignored.
 	AvailableNow bool
 	// MaxRows is the greatest number of rows of a batch, 0 for no limit: those that have waited longest are taken.
 	MaxRows int
+}
+
+// after is the first trigger after a moment, by the interval.
+func (t Trigger) after(at stream.Time) stream.Time {
+	return nextMultiple(at-t.Phase, t.Every) + t.Phase
 }
 
 // BatchRestart is another query that goes on from a query's checkpoint: with as many stages and tables, whose operators
@@ -448,7 +455,7 @@ func (m *BatchEngine) Row(row *stream.Row) {
 		m.started = true
 		m.next = row.Arrival
 		if every := m.spec.Trigger.Every; every > 0 {
-			m.next = nextMultiple(row.Arrival-1, every)
+			m.next = m.spec.Trigger.after(row.Arrival - 1)
 		}
 	}
 	m.Clock(row.Arrival - 1)
@@ -534,7 +541,7 @@ func (m *BatchEngine) trigger(at stream.Time) {
 	every := m.spec.Trigger.Every
 	m.next = at + pollingDelay
 	if every > 0 {
-		m.next = nextMultiple(at, every)
+		m.next = m.spec.Trigger.after(at)
 	}
 	n := len(m.waiting)
 	if limit := m.spec.Trigger.MaxRows; limit > 0 {
