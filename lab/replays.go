@@ -142,10 +142,10 @@ func keepsAll(r *run, _ entry) string {
 }
 
 func oneAtATime(_ *run, e entry) string {
-	if e.plan.InBatches || e.plan.Batch != nil {
+	if e.plan.InBatches || e.plan.Batch != nil || e.plan.AtCheckpoints {
 		return ""
 	}
-	return "it takes a record at a time"
+	return "it takes a record at a time, and a checkpoint changes nothing that comes out"
 }
 
 func ownKeys(_ *run, e entry) string {

@@ -161,7 +161,7 @@ var glossary = []entry{
 	{"watermarks", "A cause of difference: the periodic watermark has another interval and phase.", nil},
 	{"idleness", "A cause of difference: partitions are found idle after another time, or never.", nil},
 	{"state-ttl", "A cause of difference: state is kept longer or shorter, as in a replay that is faster or slower.", nil},
-	{"batches", "A cause of difference: batches begin at other moments, or hold a backlog.", nil},
+	{"batches", "A cause of difference: batches and checkpoints come at other moments, or a batch holds a backlog.", nil},
 	{"parallelism", "A cause of difference: the job has more or fewer subtasks and readers.", nil},
 	{"by construction", "Nothing in the plan can be open to the cause, so that no replay is needed.", nil},
 	{"same table", "The final table of the replay is equal.", nil},

@@ -117,6 +117,9 @@ type Plan struct {
 	InBatches bool
 	// SharedCache says that what becomes of a key also depends on the rows of other keys, beside the watermark.
 	SharedCache bool
+	// AtCheckpoints says that what comes out depends on when checkpoints are: one restarts a TTL, or hands on what waits
+	// in a buffer.
+	AtCheckpoints bool
 	// New makes one parallel instance of the operator. Nil where the strategy is a micro-batch query.
 	New func(*sim.Ctx) sim.Operator
 	// Batch is the micro-batch query, nil where the engine takes a record at a time.
