@@ -3,6 +3,7 @@ package baseline_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ func run(fates string) *baseline.Baseline {
 	}
 	s.AddFates(b.Events, func(event uint64) string { return fateIn(fates, event) })
 	b.Strategies = []baseline.Strategy{s}
+	_ = b.Write(io.Discard) // sets the checksum
 	return b
 }
 

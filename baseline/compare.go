@@ -116,6 +116,8 @@ func reasons(then, now *Baseline, scenarioChanged bool) []string {
 	case same && then.Stream != now.Stream && a.Generator == b.Generator:
 		out = append(out, "the rows are others though the workload and its seed are the same: the trace, "+
 			"or the generator")
+	case !scenarioChanged && out == nil && then.Edited():
+		out = append(out, "the scenario and its rows are the same: the edit by hand, if not the engine's rules")
 	case !scenarioChanged && out == nil:
 		out = append(out, "the scenario and its rows are the same: the rules of the engine, or what the lab measures")
 	}

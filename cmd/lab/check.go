@@ -111,23 +111,28 @@ func (o *checkOptions) check(ctx context.Context, args []string, stdout, stderr 
 
 // write writes the report in all the forms that are wanted.
 func (o *checkOptions) write(r *check.Report, stdout, stderr io.Writer) error {
-	for path, write := range map[string]func(io.Writer) error{o.junit: r.JUnit, o.markdown: r.Markdown} {
-		if path == "" {
-			continue
-		}
-		if err := replaceFile(path, 0o644, write); err != nil {
-			return err
-		}
+	say := r.Text
+	if o.json {
+		say = r.JSON
+	}
+	if err := say(stdout); err != nil {
+		return err
 	}
 	if os.Getenv("GITHUB_ACTIONS") == "true" {
 		if err := r.Annotations(stderr); err != nil {
 			return err
 		}
 	}
-	if o.json {
-		return r.JSON(stdout)
+	file := func(flag, path string, write func(io.Writer) error) error {
+		if path == "" {
+			return nil
+		}
+		if err := replaceFile(path, 0o644, write); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+		return nil
 	}
-	return r.Text(stdout)
+	return errors.Join(file("--junit", o.junit, r.JUnit), file("--markdown", o.markdown, r.Markdown))
 }
 
 // checkFiles lists the YAML files that the arguments name, each once.
@@ -231,6 +236,13 @@ func invalidCase(name string, err error) check.Case {
 // runAll checks the files, some at a time. The report is in their order whatever ends first; with --fail-fast it ends
 // with the first file that fails. Baselines are written when all is checked.
 func (o *checkOptions) runAll(ctx context.Context, files []checkedFile, stderr io.Writer) (*check.Report, error) {
+	if o.update {
+		undo, err := writable("--baselines", o.baselines)
+		if err != nil {
+			return nil, err
+		}
+		defer undo()
+	}
 	told := &checkProgress{progress: newProgress(stderr), files: len(files)}
 	defer told.clear()
 	ctx, stop := context.WithCancel(ctx)
@@ -404,12 +416,7 @@ func (o *checkOptions) baselineCase(c *lab.Checked) (out check.Case, write func(
 		return out, nil, nil
 	}
 	out.Status, out.Message = check.Accepted, "written; it was "+out.Message
-	return out, func() error {
-		if err := os.MkdirAll(o.baselines, 0o755); err != nil {
-			return fmt.Errorf("--baselines: %w", err)
-		}
-		return replaceFile(path, 0o644, c.Baseline.Write)
-	}, nil
+	return out, func() error { return replaceFile(path, 0o644, c.Baseline.Write) }, nil
 }
 
 // compareBaseline says in a case what differs. The error is that of a file that is no baseline.
@@ -428,7 +435,7 @@ func compareBaseline(to *check.Case, path string, src []byte, c *lab.Checked) er
 		to.Details = append(to.Details, "changed in the scenario: "+strings.Join(d.Scenario, "; "))
 	}
 	if n := len(d.Strategies); n > 0 {
-		say = append(say, fmt.Sprintf("another one for %d of %d strategies", n, len(c.Baseline.Strategies)))
+		say = append(say, fmt.Sprintf("numbers moved of %d of %d strategies", n, len(c.Baseline.Strategies)))
 	}
 	for _, reason := range d.Reasons {
 		to.Details = append(to.Details, "changed: "+reason)
