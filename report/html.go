@@ -35,7 +35,8 @@ var (
 
 var functions = template.FuncMap{
 	"swimlane": newSwimlane, "storyLead": storyLead, "inc": func(n int) int { return n + 1 },
-	"count": count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
+	"failureLines": failureLines,
+	"count":        count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
 	"percent": percent, "ratio": ratio, "join": strings.Join,
 	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm, "fateTerm": fateTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
@@ -105,6 +106,7 @@ func newShell(title string, words []entry, figures ...figure) (shell, error) {
 type page struct {
 	shell
 	Run      *results.Run
+	Failing  []*results.Strategy // those whose job had failures
 	Question string
 	Answer   string
 	Met      bool // some strategy meets every requirement
@@ -149,7 +151,7 @@ func newPage(run *results.Run) (*page, error) {
 	all := ran(order)
 	p := &page{
 		Run: run, Order: order, Ran: all, Columns: columnsFor(run), Engines: engines(order),
-		Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
+		Failing: failing(all), Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
 		Latency: latencyFigure(all), State: stateFigure(all), Late: lateFigure(all), Changelog: changelogFigure(all),
 		Leaks: causesFigure(all), Tiers: tiersFigure(all), After: afterFigure(run, all),
 		Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all), KeyExamples: newKeyExamples(run.Keys),
