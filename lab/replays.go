@@ -141,14 +141,20 @@ func keepsAll(r *run, _ entry) string {
 	return ""
 }
 
-func oneAtATime(_ *run, e entry) string {
+func oneAtATime(r *run, e entry) string {
+	if r.recovers(e) {
+		return ""
+	}
 	if e.plan.InBatches || e.plan.Batch != nil || e.plan.AtCheckpoints {
 		return ""
 	}
 	return "it takes a record at a time, and a checkpoint changes nothing that comes out"
 }
 
-func ownKeys(_ *run, e entry) string {
+func ownKeys(r *run, e entry) string {
+	if r.recovers(e) {
+		return ""
+	}
 	switch {
 	case e.plan.Batch != nil && len(e.plan.Front) == 0:
 		return "the rows of a key meet in one partition of a batch, in the order in which they came"

@@ -251,6 +251,12 @@ func (p *printer) job(j Job) {
 	}
 	p.orDefault(1, "table", j.Table == d.Table, quoted(j.Table))
 	p.spark(j.Spark, d.Spark)
+	if len(j.Failures) > 0 {
+		p.open(1, "failures")
+	}
+	for _, f := range j.Failures {
+		p.failure(f)
+	}
 }
 
 func (p *printer) spark(s, d Spark) {
@@ -264,13 +270,6 @@ func (p *printer) spark(s, d Spark) {
 	p.orDefault(3, "batch", s.Cost.Batch == 0, dur(s.Cost.Batch))
 	p.orDefault(3, "rows_per_second", s.Cost.RowsPerSecond == 0, s.Cost.RowsPerSecond)
 	p.orDefault(2, "shuffle", s.Shuffle == d.Shuffle, s.Shuffle)
-	if len(s.Failures) > 0 {
-		failures := make([]string, len(s.Failures))
-		for i, at := range s.Failures {
-			failures[i] = dur(at)
-		}
-		p.field(2, "failures", names(failures))
-	}
 	p.orDefault(2, "restart", s.Restart == 0, dur(s.Restart))
 	if s.Migrate.At > 0 {
 		p.field(2, "migrate", fmt.Sprintf("{at: %s, overlap: %s}", dur(s.Migrate.At), dur(s.Migrate.Overlap)))
