@@ -354,7 +354,7 @@ func (o *checkOptions) checkOne(ctx context.Context, f checkedFile, told func(la
 	defer states.remove()
 	options := lab.Options{OpenState: states.open, Progress: told}
 	var checked *lab.Checked
-	if err = fitsMemory(ctx, f.scenario, options, 0, 0); err == nil {
+	if _, err = fitsMemory(ctx, f.scenario, options, 0, 0); err == nil {
 		checked, err = lab.Check(ctx, f.scenario, options)
 	}
 	var internal sim.InternalError
@@ -416,7 +416,8 @@ func (o *checkOptions) baselineCase(c *lab.Checked) (out check.Case, write func(
 		return out, nil, nil
 	}
 	out.Status, out.Message = check.Accepted, "written; it was "+out.Message
-	return out, func() error { return replaceFile(path, 0o644, c.Baseline.Write) }, nil
+	anew := c.Baseline // nothing else of the run stays in memory
+	return out, func() error { return replaceFile(path, 0o644, anew.Write) }, nil
 }
 
 // compareBaseline says in a case what differs. The error is that of a file that is no baseline.
