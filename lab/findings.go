@@ -62,11 +62,14 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 			"cleared the state", count(n))
 	}
 	if n := s.WriteDuplicates; n > 0 {
-		why := "a batch that had failed after the write was run again"
+		why := []string{"a batch that had failed after the write was run again"}
 		if job.Spark != nil && job.Spark.MigrateMS > 0 {
-			why = "the new query has read again what the old one had written"
+			if len(job.Spark.FailuresMS) == 0 {
+				why = nil
+			}
+			why = append(why, "the new query has read again what the old one had written")
 		}
-		note("%s rows stand in the result twice, because %s", count(n), why)
+		note("%s rows stand in the result twice, because %s", count(n), results.FormatList(why))
 	}
 	notes = append(notes, auditFindings(s)...)
 	if s.WrongVersion > 0 && plan.Promise != strategies.AnyRow {
@@ -108,4 +111,12 @@ func auditFindings(s *results.Strategy) []string {
 		}
 	}
 	return notes
+}
+
+// counted is a number of things.
+func counted(n int64, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return results.FormatCount(n) + " " + thing
 }
