@@ -67,7 +67,7 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 		switch {
 		case s.Spark == nil:
 			why = append(why, "after a crash rows were handled again that had gone out")
-		case !migrated || len(job.Spark.FailuresMS)+len(job.Failures) > 0:
+		case !migrated || len(job.Failures) > 0:
 			why = append(why, "a batch that had failed after the write was run again")
 		}
 		if s.Spark != nil && migrated {
