@@ -26,26 +26,55 @@ var titles = map[string]string{
 // Text writes the page for people.
 func (p *Page) Text(w io.Writer) error {
 	t := &text{}
-	if q := p.Query; q != nil {
-		t.line("The query becomes %s: strategy %s", p.Plan.Operator, p.Strategy)
-		t.section("WHY")
-		for _, why := range q.Why {
-			t.item(why, "")
-		}
-		for _, note := range q.Notes {
-			t.item("note: "+note, "")
-		}
-		if q.Consumer != "" {
-			t.item("does what stands behind it take its rows? "+q.Consumer, "")
-		}
-		t.section("IN A SCENARIO")
-		if q.Job == "" {
-			t.line("  %s", q.Entry)
-		} else {
-			t.line("  %s\n  strategies:\n    %s", q.Job, q.Entry)
-		}
-		t.line("")
+	if p.Query != nil {
+		t.query(p)
 	}
+	t.strategy(p)
+	if p.Code != "" {
+		t.section("DEPLOY (" + p.Language + ")")
+		for line := range strings.SplitSeq(p.Code, "\n") {
+			t.line("%s", strings.TrimRight("  "+line, " "))
+		}
+	}
+	t.plan(p)
+	t.downstream(p)
+	for _, topic := range p.Topics {
+		t.section(titles[topic.Topic])
+		for _, f := range topic.Facts {
+			t.item(f.Text, f.Source)
+		}
+	}
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// text collects the lines of a page.
+type text struct{ strings.Builder }
+
+// query says what a query was taken for.
+func (t *text) query(p *Page) {
+	t.line("The query becomes %s: strategy %s", p.Plan.Operator, p.Strategy)
+	t.section("WHY")
+	for _, why := range p.Query.Why {
+		t.item(why, "")
+	}
+	for _, note := range p.Query.Notes {
+		t.item("note: "+note, "")
+	}
+	if p.Query.Consumer != "" {
+		t.item("does what stands behind it take its rows? "+p.Query.Consumer, "")
+	}
+	t.section("IN A SCENARIO")
+	if p.Query.Job == "" {
+		t.line("  %s", p.Query.Entry)
+	} else {
+		t.line("  %s\n  strategies:\n    %s", p.Query.Job, p.Query.Entry)
+	}
+	t.line("")
+}
+
+// strategy says what it does, and with which parameters.
+func (t *text) strategy(p *Page) {
 	if p.Query != nil && p.Query.LeftOut != "" {
 		t.wrapped(p.Strategy+": "+p.Query.LeftOut, "", "", "("+p.Engine+")")
 	} else {
@@ -59,12 +88,10 @@ func (p *Page) Text(w io.Writer) error {
 			t.param(param)
 		}
 	}
-	if p.Code != "" {
-		t.section("DEPLOY (" + p.Language + ")")
-		for line := range strings.SplitSeq(p.Code, "\n") {
-			t.line("%s", strings.TrimRight("  "+line, " "))
-		}
-	}
+}
+
+// plan says what the engine makes of the strategy.
+func (t *text) plan(p *Page) {
 	t.section("PLAN")
 	t.field("operator", p.Plan.Operator)
 	class, folder := p.Plan.Runtime, ""
@@ -108,6 +135,10 @@ func (p *Page) Text(w io.Writer) error {
 	} else if p.Plan.MiniBatch != "" {
 		t.field("mini-batch", p.Plan.MiniBatch+". Facts below that do not speak of one are those without")
 	}
+}
+
+// downstream says who takes what the strategy sends.
+func (t *text) downstream(p *Page) {
 	t.section("WHO ACCEPTS IT DOWNSTREAM")
 	switch {
 	case p.Plan.Refused != "":
@@ -122,18 +153,7 @@ func (p *Page) Text(w io.Writer) error {
 	for _, d := range p.Downstream {
 		t.accepts(d)
 	}
-	for _, topic := range p.Topics {
-		t.section(titles[topic.Topic])
-		for _, f := range topic.Facts {
-			t.item(f.Text, f.Source)
-		}
-	}
-	_, err := io.WriteString(w, t.String())
-	return err
 }
-
-// text collects the lines of a page.
-type text struct{ strings.Builder }
 
 func (t *text) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
 

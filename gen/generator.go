@@ -88,6 +88,9 @@ func New(spec Spec, seed uint64) (Workload, error) {
 	g.addOrigin(seed, nil)
 	if f := &g.columns[g.keys[0]]; len(g.keys) == 1 && f.UUID && f.unique() {
 		g.id = &g.sources[0][g.keys[0]]
+		if g.partitionBy == g.keys[0] { // which is the key, quicker to find
+			g.partitionBy = -1
+		}
 	}
 	for i := range spec.Duplicates {
 		r := newRule(spec, i, seed, g.columns)
@@ -162,13 +165,16 @@ func (g *generator) partition(e event) int {
 	if g.spec.Partitions == 1 {
 		return 0
 	}
+	if g.partitionBy >= 0 {
+		return g.partitionOf(e, stream.Key{})
+	}
 	return g.partitionOf(e, g.key(e))
 }
 
-// partitionOf is where an original with the given key goes.
+// partitionOf is where an original with the given key goes, which decides if no other field picks the partition.
 func (g *generator) partitionOf(e event, key stream.Key) int {
 	hash := stream.Mix(key.Hi ^ key.Lo) // as the column hashes it, if it is the key
-	if f := g.partitionBy; f >= 0 && !(g.id != nil && f == g.keys[0]) {
+	if f := g.partitionBy; f >= 0 {
 		hash = g.hash(&row{event: e, own: e.draw}, f)
 	}
 	if g.shares != nil {

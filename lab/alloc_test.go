@@ -103,11 +103,12 @@ func laneOf(tb testing.TB, w gen.Workload, name string, params map[string]string
 		Spark:      scenarios.Spark{Trigger: sim.Trigger{Every: 200}, NoDataBatches: true, Inputs: 1},
 	}}}
 	plan := strategy.Plan(args, strategies.Job{Schema: w.Schema()})
-	l, err := r.newLane(entry{scenarios.Entry{ID: name, Strategy: strategy, Args: args}, plan, w}, 1000, true)
+	e := entry{Entry: scenarios.Entry{ID: name, Strategy: strategy, Args: args}, plan: plan, workload: w}
+	l, err := r.newLane(e, 1000, true)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return l, r.newFeed(sim.Perturbation{})
+	return l, r.newFeed()
 }
 
 // allocations returns how often a row of the second half of the workload allocates, the feed left out.

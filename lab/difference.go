@@ -3,52 +3,91 @@ package lab
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
-	"deduplab/scenarios"
+	"deduplab/results"
 	"deduplab/sim"
 	"deduplab/stream"
 )
 
-// findDifferences finds, for every strategy that a replay changed, the first key that came out differently. Digests tell
-// only in which bucket of keys to look, so the keys of that bucket are run once more.
+// difference names the difference that a cause makes to a strategy, by its index.
+type difference struct {
+	cause    string
+	strategy int
+}
+
+// found is the smallest difference that was found.
+type found struct {
+	replay int // index
+	event  uint64
+	text   string
+	short  bool // few rows tell it
+}
+
+// longStory is the number of changes of a key from which on they are not told side by side.
+const longStory = 40
+
+// findDifferences finds, for every strategy and cause, the first replay whose final table differs, or whose changes do,
+// and in it a key that came out differently. Digests tell only in which bucket of keys to look, so the keys of that
+// bucket are run once more.
 func (r *run) findDifferences(ctx context.Context) error {
-	differing := map[string][]watchLane{}
-	var all []watchLane
-	for _, cause := range scenarios.Causes {
-		replay, ok := r.replays[cause]
-		if !ok {
-			continue
-		}
-		for i, l := range r.base.lanes {
-			if l == nil {
+	wanted := make([][]watchLane, len(r.replays))
+	for i := range r.entries {
+		worst := map[string]int{} // replay, by cause
+		for j, p := range r.replays {
+			if p.pass.lanes[i] == nil || r.base.lanes[i].digest.FirstDifference(p.pass.lanes[i].digest) < 0 {
 				continue
 			}
-			if bucket := l.digest.FirstDifference(replay.lanes[i].digest); bucket >= 0 {
-				differing[cause] = append(differing[cause], watchLane{strategy: i, bucket: bucket})
+			before, ok := worst[p.cause]
+			if !ok || r.sameTable(i, before) && !r.sameTable(i, j) {
+				worst[p.cause] = j
 			}
 		}
-		all = append(all, differing[cause]...)
+		for _, j := range worst {
+			bucket := r.base.lanes[i].digest.FirstDifference(r.replays[j].pass.lanes[i].digest)
+			wanted[j] = append(wanted[j], watchLane{strategy: i, bucket: bucket})
+		}
 	}
-	before, err := r.watch(ctx, sim.Perturbation{}, all)
+	all := slices.Concat(wanted...)
+	seen := make([][]*watchLane, len(r.replays))
+	var before []*watchLane
+	err := atOnce(1+len(r.replays), func(j int) (err error) {
+		if j == 0 {
+			before, err = r.watch(ctx, all)
+		} else {
+			seen[j-1], err = r.replays[j-1].run.watch(ctx, wanted[j-1])
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	r.differences = map[string]map[int]string{}
-	perturbations := r.causes()
-	for _, cause := range scenarios.Causes {
-		after, err := r.watch(ctx, perturbations[cause], differing[cause])
-		if err != nil {
-			return err
-		}
-		r.differences[cause] = map[int]string{}
-		for _, l := range after {
-			e := r.entries[l.strategy]
-			r.differences[cause][l.strategy] = r.firstDifference(cause, e, before[0].seen, l.seen)
+	r.differences = map[difference]*found{}
+	for j, lanes := range seen {
+		for _, l := range lanes {
+			p := r.replays[j]
+			if f := r.smallestDifference(p.cause, r.entries[l.strategy], before[0].seen, l.seen); f != nil {
+				f.replay = j
+				r.differences[difference{p.cause, l.strategy}] = f
+				r.tellMissing(f, p.pass.missing)
+			}
 			before = before[1:]
 		}
 	}
 	return nil
+}
+
+func (r *run) sameTable(strategy, replay int) bool {
+	return r.base.lanes[strategy].digest.SameTable(r.replays[replay].pass.lanes[strategy].digest)
+}
+
+// tellMissing adds what the source no longer had.
+func (r *run) tellMissing(f *found, m sim.Missing) {
+	if m.Rows > 0 {
+		f.text = fmt.Sprintf("the source no longer has %s rows, which loses %s events; %s", results.FormatCount(m.Rows),
+			results.FormatCount(m.Events), f.text)
+	}
 }
 
 // watched are the changes of the keys of one bucket, by key in the order in which the keys first changed.
@@ -74,7 +113,7 @@ type watchLane struct {
 }
 
 // watch runs lanes and notes the changes of their keys.
-func (r *run) watch(ctx context.Context, p sim.Perturbation, wanted []watchLane) ([]*watchLane, error) {
+func (r *run) watch(ctx context.Context, wanted []watchLane) ([]*watchLane, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
@@ -91,7 +130,7 @@ func (r *run) watch(ctx context.Context, p sim.Perturbation, wanted []watchLane)
 		l.prepare, l.all = e.prepare(e.plan), e.plan.SharedCache
 		lanes[i], handlers[i] = l, l
 	}
-	feed := r.newFeed(p)
+	feed := r.newFeed()
 	err := deliver(func(b *sim.Batch) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
@@ -147,19 +186,28 @@ func (l *watchLane) concerns(row *stream.Row) bool {
 	return sim.Bucket(prepared.Key) == l.bucket
 }
 
-// firstDifference puts the two timelines of the first key that differs side by side: one that ends with other rows if
-// there is one, else one whose changes differ.
-func (r *run) firstDifference(cause string, e entry, before, after *watched) string {
+// smallestDifference finds the key that differs with the fewest changes: one that ends with other rows if there is one,
+// else one whose changes differ. It puts the two timelines side by side.
+func (r *run) smallestDifference(cause string, e entry, before, after *watched) *found {
 	keys := append(before.keys[:len(before.keys):len(before.keys)], after.keys...)
 	for _, same := range []func(a, b []watchedChange) bool{sameEnd, sameChanges} {
+		var smallest []watchedChange
+		var f *found
 		for _, key := range keys {
-			if a, b := before.changes[key], after.changes[key]; !same(a, b) {
-				return fmt.Sprintf("%s: %s in the run, %s under %s", r.rowText(e, append(a[:len(a):len(a)], b...)[0].Tag),
-					r.timeline(a), r.timeline(b), cause)
+			a, b := before.changes[key], after.changes[key]
+			all := slices.Concat(a, b)
+			if same(a, b) || f != nil && len(all) >= len(smallest) {
+				continue
 			}
+			smallest = all
+			f = &found{event: all[0].Tag.Event(), short: len(all) < longStory, text: fmt.Sprintf(
+				"%s: %s in the run, %s under %s", r.rowText(e, all[0].Tag), r.timeline(a), r.timeline(b), cause)}
+		}
+		if f != nil {
+			return f
 		}
 	}
-	return ""
+	return nil
 }
 
 // sameEnd reports whether two lists of changes of a key end with the same rows, for a reader that retracts.

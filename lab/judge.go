@@ -108,10 +108,13 @@ func judgeSame(v *results.Verdict, q scenarios.Requirement, s *results.Strategy)
 			continue
 		}
 		d := s.Determinism[i]
-		values = append(values, fmt.Sprintf("%s %d/%d", cause, d.SameTable, d.Replays))
+		values = append(values, cause+" "+d.Same())
 		if d.SameTable < d.Replays {
 			v.Verdict = results.Fail
-			v.Evidence = "the final table differs under " + cause + ": " + d.Example
+			v.Evidence = "the final table differs under " + cause
+			if d.Example != "" {
+				v.Evidence += ": " + d.Example
+			}
 		}
 	}
 	v.Value = strings.Join(values, ", ")

@@ -1,13 +1,10 @@
 package lab
 
 import (
-	"fmt"
 	"runtime/debug"
 	"slices"
 
 	"deduplab/results"
-	"deduplab/scenarios"
-	"deduplab/sim"
 	"deduplab/strategies"
 	"deduplab/stream"
 )
@@ -30,6 +27,7 @@ func (r *run) result() *results.Run {
 		Workload: r.base.survey.result(), Keys: r.base.survey.keyResults(),
 	}
 	out.Workload.Spec = s.WorkloadSpec()
+	out.Job.Failures, out.Outages = r.jobFailures(), r.outages()
 	if r.after != nil {
 		out.After = r.after.describe()
 	}
@@ -106,7 +104,7 @@ func (r *run) strategy(i int, e entry, out *results.Run) results.Strategy {
 		r.measured(&s, i, l, e, out.Workload)
 	}
 	s.Verdicts = judge(r.scenario.Require, &s)
-	s.Findings = findings(&s, plan, out.Job)
+	s.Findings = append(findings(&s, plan, out.Job), failureFindings(&s, out)...)
 	return s
 }
 
@@ -125,6 +123,7 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, e entry, w results.W
 		s.Stages = l.stages.result(l.firsts, s, r.scenario.Job.Spark.Shuffle)
 		s.Spark = l.batches.result(l.series)
 	}
+	s.Failures = r.failed(l)
 	if l.after != nil {
 		s.After = l.after.result(r.after)
 	}
@@ -143,11 +142,7 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, e entry, w results.W
 	for j := range l.rows {
 		s.Subtasks = append(s.Subtasks, results.Subtask{Rows: l.rows[j], KeysLivePeak: l.peaks[j]})
 	}
-	for _, cause := range scenarios.Causes {
-		if p, ok := r.replays[cause]; ok {
-			s.Determinism = append(s.Determinism, r.compare(cause, i, l.digest, p))
-		}
-	}
+	s.Determinism = r.determinism(i)
 }
 
 // undeclared counts emitted changes whose kind the declared mode does not have.
@@ -162,30 +157,4 @@ func undeclared(mode stream.ChangelogMode, c results.Changes) int64 {
 		}
 	}
 	return count
-}
-
-// compare holds a replay against the run.
-func (r *run) compare(cause string, i int, base sim.Digest, p *pass) results.Determinism {
-	replay := p.lanes[i].digest
-	count := func(same bool) int {
-		if same {
-			return 1
-		}
-		return 0
-	}
-	d := results.Determinism{
-		Cause: cause, Replays: 1,
-		SameTable:   count(base.SameTable(replay)),
-		SameChanges: count(base.Changes == replay.Changes),
-		SameOrder:   count(base.SameOrder(replay)),
-		Example:     r.differences[cause][i],
-	}
-	if p.missing.Rows > 0 {
-		d.RowsGone, d.LossesByCause = p.missing.Rows, map[string]int64{"retention": p.missing.Events}
-		if d.Example != "" {
-			d.Example = fmt.Sprintf("the source no longer has %s rows, which loses %s events; %s",
-				results.FormatCount(d.RowsGone), results.FormatCount(p.missing.Events), d.Example)
-		}
-	}
-	return d
 }

@@ -32,13 +32,20 @@ type Options struct {
 	// SpillAt is the number of entries that a table keeps in memory before it moves them to its cold store (default
 	// 2,000,000).
 	SpillAt int
+	// Causes are those of scenarios.Causes to replay under, [DefaultReplays] times each. Nil: interleaving and catch-up
+	// once each, retention too if the job has one, and those that the scenario requires.
+	Causes []string
+	// Replays is the number of replays under each cause; 0: as above.
+	Replays int
+	// runClosed replays strategies even under causes that they cannot be open to.
+	runClosed bool
 	// Progress is told from time to time what the run is doing; may be nil.
 	Progress func(Progress)
 }
 
 // Progress of a run.
 type Progress struct {
-	Stage   string      // run, or the cause of the replay
+	Stage   string      // run, or ReplayStage: then the numbers are those of all replays together
 	Rows    int64       // rows delivered in this stage
 	Virtual stream.Time // virtual time since the start
 	Span    stream.Time // virtual time in all
@@ -58,7 +65,7 @@ func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, e
 	if o.Once {
 		return r.result(), nil
 	}
-	if err := r.replay(ctx); err != nil {
+	if err := r.replay(ctx, r.allCauses()); err != nil {
 		return r.partial(err)
 	}
 	if err := r.findDifferences(ctx); err != nil {
@@ -73,11 +80,12 @@ func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, e
 
 // partial is the result of a run that was interrupted.
 func (r *run) partial(err error) (*results.Run, error) {
-	if !errors.Is(err, context.Canceled) || r.base == nil {
+	if !errors.Is(err, context.Canceled) || r.base == nil || r.base.survey.rows == 0 {
 		return nil, err
 	}
 	out := r.result()
 	out.Partial = true
+	out.Summary = orEmpty(summary(out))
 	return out, err
 }
 
@@ -87,6 +95,7 @@ func newRun(s *scenarios.Scenario, o Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.OpenState = oneByOne(o.OpenState)
 	r := &run{scenario: s, options: o, workload: workload}
 	if s.After != (scenarios.After{}) {
 		if r.after, err = newAfter(s.After, workload); err != nil {
@@ -96,9 +105,22 @@ func newRun(s *scenarios.Scenario, o Options) (*run, error) {
 	return r, r.plan()
 }
 
+// oneByOne lets replays, which run at the same time, open stores one after the other.
+func oneByOne(open func() (sim.Cold, error)) func() (sim.Cold, error) {
+	if open == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	return func() (sim.Cold, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return open()
+	}
+}
+
 // basePass is the delivery that is measured.
 func (r *run) basePass(ctx context.Context) (*pass, error) {
-	return r.pass(ctx, "run", sim.Perturbation{}, newSurvey(r.workload, r.scenario.Workload))
+	return r.pass(ctx, "run", newSurvey(r.workload, r.scenario.Workload))
 }
 
 // open makes or finds the workload of a scenario.
@@ -116,10 +138,13 @@ type run struct {
 	workload gen.Workload
 	entries  []entry
 	base     *pass
-	replays  map[string]*pass // by cause
-	after    *after           // the truth, nil where nothing reads the results
-	// differences tell the first difference of a strategy under a cause, by cause and index of the strategy.
-	differences map[string]map[int]string
+	after    *after         // the truth, nil where nothing reads the results
+	times    map[string]int // to replay, by cause
+	replays  []*replay
+	// perturbation is how a replay reads the workload.
+	perturbation sim.Perturbation
+	// differences are the smallest ones that were found.
+	differences map[difference]*found
 }
 
 // entry is one strategy, planned for the job.
@@ -127,7 +152,11 @@ type entry struct {
 	scenarios.Entry
 	plan     strategies.Plan
 	workload gen.Workload // under the strategy's key
+	closed   string       // why it need not run in a replay
 }
+
+// runs reports whether there is something to run.
+func (e entry) runs() bool { return e.plan.Refused == "" && e.closed == "" }
 
 // prepare returns what fills in a row for a plan of the strategy beside what the source gives; nil where there is nothing
 // to do.
@@ -145,13 +174,17 @@ func (e entry) prepare(plan strategies.Plan) func(*stream.Row) {
 	}
 }
 
-func (r *run) plan() error {
-	job := strategies.Job{
-		Schema: r.workload.Schema(), Sink: r.scenario.Job.Sink, MiniBatch: r.scenario.Job.MiniBatch,
-		Input: r.scenario.Job.Input, Version: r.scenario.Job.Flink,
-		WatermarkDelay:     r.scenario.Job.Watermark.Delay,
-		CheckpointInterval: r.scenario.Job.Checkpoint.Interval,
+// plannerJob is what the planner knows of the job.
+func (r *run) plannerJob() strategies.Job {
+	job := r.scenario.Job
+	return strategies.Job{
+		Schema: r.workload.Schema(), Sink: job.Sink, MiniBatch: job.MiniBatch, Input: job.Input, Version: job.Flink,
+		WatermarkDelay: job.Watermark.Delay, CheckpointInterval: job.Checkpoint.Interval,
 	}
+}
+
+func (r *run) plan() error {
+	job := r.plannerJob()
 	var ids []string
 	for _, e := range r.scenario.Strategies {
 		ids = append(ids, e.ID)
@@ -161,7 +194,7 @@ func (r *run) plan() error {
 	}
 	for _, id := range r.options.Only {
 		if !slices.Contains(ids, id) {
-			return fmt.Errorf("--only: no strategy %q in %s%s", id, r.scenario.Name, stream.DidYouMean(id, ids))
+			return fmt.Errorf("no strategy %q in %s%s", id, r.scenario.Name, stream.DidYouMean(id, ids))
 		}
 	}
 	return nil
@@ -179,71 +212,41 @@ func (r *run) retire() {
 // entry plans a strategy under its key.
 func (r *run) entry(e scenarios.Entry, job strategies.Job) entry {
 	e.Rekey(&job)
-	planned := entry{e, e.Strategy.Plan(e.Args, job), r.workload}
+	planned := entry{Entry: e, plan: e.Strategy.Plan(e.Args, job), workload: r.workload}
 	if e.Key != nil {
 		planned.workload = gen.WithKey(r.workload, *e.Key)
 	}
 	return planned
 }
 
-// causes are the perturbations that the strategies are replayed under, and what each one is.
-func (r *run) causes() map[string]sim.Perturbation {
-	perturbations := map[string]sim.Perturbation{
-		"catch-up": {CatchUp: r.catchUpRate(), Retention: r.scenario.Job.Retention},
-	}
-	if r.workload.Partitions() > 1 {
-		perturbations["interleaving"] = sim.Perturbation{
-			Interleave: true, Seed: r.scenario.Seed, Skew: r.scenario.Job.Skew,
-		}
-	}
-	return perturbations
-}
-
 // catchUpRate is the number of rows a second that a reader handles in a catch-up replay.
 func (r *run) catchUpRate() int64 {
 	rate := r.scenario.Job.CatchUpRate
 	if rate == 0 {
-		from, to := r.workload.Span()
-		seconds := math.Max(float64(to-from)/1000, 1)
+		seconds := math.Max(float64(r.base.survey.to-r.base.survey.from)/1000, 1)
 		rate = 100 * float64(r.base.survey.rows) / seconds / float64(r.scenario.Job.Parallelism)
 	}
 	return max(int64(math.Round(rate)), 1)
 }
 
-func (r *run) replay(ctx context.Context) error {
-	r.replays = map[string]*pass{}
-	perturbations := r.causes()
-	for _, cause := range scenarios.Causes {
-		p, ok := perturbations[cause]
-		if !ok {
-			continue
-		}
-		replayed, err := r.pass(ctx, cause, p, nil)
-		if err != nil { // what a replay had come to says nothing
-			return err
-		}
-		r.replays[cause] = replayed
-	}
-	return nil
-}
-
 // pass is one delivery of the workload to all strategies.
 type pass struct {
 	survey  *survey
-	lanes   []*lane // one a strategy, nil for a refused one
+	lanes   []*lane // one a strategy, nil for one that is not run
 	missing sim.Missing
+	outages []sim.Outage
 }
 
 // pass delivers the workload once. Batches are made by one goroutine while the strategies work on the batch before; a
 // strategy handles every batch in one piece, so that nothing depends on how many processors there are.
-func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *survey) (*pass, error) {
+func (r *run) pass(ctx context.Context, stage string, s *survey) (*pass, error) {
 	from, to := r.workload.Span()
-	feed := r.newFeed(p)
+	feed := r.newFeed()
 	result := &pass{survey: s}
 	var handlers []handler
 	for _, e := range r.entries {
 		var l *lane
-		if e.plan.Refused == "" {
+		if e.runs() {
 			var err error
 			if l, err = r.newLane(e, sampleInterval(to-from), s != nil); err != nil {
 				return nil, err
@@ -261,12 +264,12 @@ func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *sur
 			return false, nil
 		}
 		if interrupted = ctx.Err() != nil; interrupted {
-			b.Rows, b.Marks = b.Rows[:0], append(b.Marks[:0], sim.Mark{Kind: sim.EndOfInput, At: last})
+			*b = sim.Batch{Marks: []sim.Mark{{Kind: sim.EndOfInput, At: last}}}
 			return true, nil
 		}
 		ok, err := feed.Next(b)
 		if ok && s != nil {
-			s.read(b)
+			s.read(b.Plain())
 		}
 		if n := len(b.Rows); n > 0 {
 			rows += int64(n)
@@ -280,15 +283,18 @@ func (r *run) pass(ctx context.Context, stage string, p sim.Perturbation, s *sur
 	if err := deliver(next, handlers); err != nil {
 		return nil, err
 	}
-	result.missing = feed.Missing()
+	result.missing, result.outages = feed.Missing(), feed.Outages()
 	if interrupted {
+		if s != nil {
+			s.to = last
+		}
 		return result, ctx.Err()
 	}
 	return result, nil
 }
 
 // newFeed starts a delivery of the workload.
-func (r *run) newFeed(p sim.Perturbation) *sim.Feed {
+func (r *run) newFeed() *sim.Feed {
 	job := r.scenario.Job
 	from, to := r.workload.Span()
 	return sim.NewFeed(sim.FeedSpec{
@@ -297,7 +303,9 @@ func (r *run) newFeed(p sim.Perturbation) *sim.Feed {
 			Readers: job.Parallelism, Delay: job.Watermark.Delay, Interval: job.Watermark.Interval,
 			IdleAfter: job.Watermark.IdleAfter, PerReader: job.Watermark.Per == "reader",
 		},
-		Checkpoint: job.Checkpoint.Interval, Sample: sampleInterval(to - from), Perturbation: p,
+		Checkpoint: job.Checkpoint.Interval, Sample: sampleInterval(to - from),
+		Perturbation: r.perturbation,
+		Failures:     r.failurePlan(), CatchUpRate: int64(math.Ceil(job.CatchUpRate)),
 		NullTimes: slices.ContainsFunc(r.entries, func(e entry) bool { return e.plan.Batch != nil && e.plan.Refused == "" }),
 	})
 }

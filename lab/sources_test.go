@@ -31,7 +31,7 @@ job:
   watermark: {delay: 2s}
 %s
 strategies: [pass-through, rowtime-asc, proctime-asc]
-require: {lost: <= 0, same_under: [catch-up]}
+require: {lost: <= 0, same_under: [catch-up, retention]}
 `, workload, job), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ require: {lost: <= 0, same_under: [catch-up]}
 	return s
 }
 
-// TestRetention states that rows that the source no longer has are missing in a catch-up replay, and there alone.
+// TestRetention states that rows that the source no longer has are missing in the replay that is about them, and there alone.
 func TestRetention(t *testing.T) {
 	const time = "  event_time: {field: ts}"
 	all := run(t, sources(t, time, ""), lab.Options{})
@@ -48,8 +48,9 @@ func TestRetention(t *testing.T) {
 		if kept, of := s.Fates, all.Strategies[i].Fates; kept != of || s.Lost != 0 {
 			t.Errorf("%s: retention changes the run itself from %+v to %+v", s.ID, of, kept)
 		}
-		d := s.Determinism[1]
-		if d.Cause != "catch-up" || s.Determinism[0].RowsGone != 0 || all.Strategies[i].Determinism[1].RowsGone != 0 {
+		d := s.Determinism[2]
+		if d.Cause != "retention" || s.Determinism[0].RowsGone != 0 || s.Determinism[1].RowsGone != 0 ||
+			all.Strategies[i].Determinism[2].ByConstruction == "" {
 			t.Errorf("%s: %+v", s.ID, s.Determinism)
 		}
 		// 45 minutes of two originals a second and one copy in ten; four standard deviations are 300 rows.
@@ -60,7 +61,7 @@ func TestRetention(t *testing.T) {
 			t.Errorf("%s: %d events are lost", s.ID, lost)
 		}
 		v := s.Verdicts[1]
-		want := fmt.Sprintf("the final table differs under catch-up: the source no longer has %s rows, which loses %s "+
+		want := fmt.Sprintf("the final table differs under retention: the source no longer has %s rows, which loses %s "+
 			"events; ", results.FormatCount(d.RowsGone), results.FormatCount(d.LossesByCause["retention"]))
 		if v.Verdict != results.Fail || !strings.HasPrefix(v.Evidence, want) {
 			t.Errorf("%s: %s", s.ID, v.Evidence)

@@ -38,7 +38,7 @@ func (r *run) tell(ctx context.Context, events map[int][]uint64, most int) (map[
 	if err := r.findKeys(ctx, tellers); err != nil {
 		return nil, err
 	}
-	feed := r.newFeed(sim.Perturbation{})
+	feed := r.newFeed()
 	err := deliver(func(b *sim.Batch) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
@@ -105,29 +105,78 @@ func (t *teller) leaveOut(told *tale) {
 // to read.
 const mostStoryRows = 200
 
-// tellExamples tells the stories of the example rows of all strategies.
+// toldExamples is how many of the example rows of a fate and cause have their story told: the others are like them.
+const toldExamples = 3
+
+// tellExamples tells the stories of the first example rows of each fate and cause, of all strategies, and of the
+// differences that replays have found: these twice, in the run and in the replay.
 func (r *run) tellExamples(ctx context.Context, out *results.Run) error {
-	events := map[int][]uint64{}
+	events := make([]map[int][]uint64, 1+len(r.replays)) // of the run, then of each replay; by strategy
+	for i := range events {
+		events[i] = map[int][]uint64{}
+	}
+	want := func(pass, strategy int, event uint64) {
+		if list := events[pass][strategy]; !slices.Contains(list, event) {
+			events[pass][strategy] = append(list, event)
+		}
+	}
 	for i := range out.Strategies {
-		for _, e := range out.Strategies[i].Examples {
-			if !slices.Contains(events[i], e.EventNumber) {
-				events[i] = append(events[i], e.EventNumber)
+		s := &out.Strategies[i]
+		alike := map[[2]string]int{}
+		for _, e := range s.Examples {
+			like := [2]string{e.Fate, e.Cause}
+			if alike[like]++; alike[like] <= toldExamples {
+				want(0, i, e.EventNumber)
+			}
+		}
+		for _, d := range s.Determinism {
+			if f := r.differences[difference{d.Cause, i}]; f != nil && f.short {
+				want(0, i, f.event)
+				want(1+f.replay, i, f.event)
 			}
 		}
 	}
-	told, err := r.tell(ctx, events, mostStoryRows)
+	told := make([]map[int]stories, len(events))
+	err := atOnce(len(events), func(pass int) (err error) {
+		teller := r
+		if pass > 0 {
+			teller = r.replays[pass-1].run
+		}
+		told[pass], err = teller.tell(ctx, events[pass], mostStoryRows)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	for i, s := range told {
-		strategy := &out.Strategies[i]
-		strategy.Stories = s.list
-		for j := range strategy.Examples {
-			e := &strategy.Examples[j]
-			e.Story = s.of[e.EventNumber]
+	for i := range out.Strategies {
+		s := &out.Strategies[i]
+		base := told[0][i]
+		shown := map[int]int{} // by number of the story: that in the results
+		for j := range s.Examples {
+			e := &s.Examples[j]
+			n := base.of[e.EventNumber]
+			if n > 0 && shown[n] == 0 {
+				s.Stories = append(s.Stories, base.list[n-1])
+				shown[n] = len(s.Stories)
+			}
+			e.Story = shown[n]
+		}
+		for j := range s.Determinism {
+			d := &s.Determinism[j]
+			if f := r.differences[difference{d.Cause, i}]; f != nil && base.of[f.event] > 0 {
+				d.Stories = []results.Story{base.about(f.event), told[1+f.replay][i].about(f.event)}
+			}
 		}
 	}
 	return nil
+}
+
+// about is the story that an event is part of; it is empty where the source no longer had any of its rows.
+func (s stories) about(event uint64) results.Story {
+	if n := s.of[event]; n > 0 {
+		return s.list[n-1]
+	}
+	return results.Story{Rows: []results.StoryRow{}, Steps: []results.StoryStep{}}
 }
 
 // teller is a strategy that runs only so that the stories of a few keys can be told.
@@ -156,6 +205,7 @@ type tale struct {
 	own   int // rows of its event
 	rows  []stream.Tag
 	keys  []stream.Key  // of each row
+	came  []stream.Time // when each row could be read
 	marks []stream.Time // the watermark at the arrival of each row
 	steps []step
 	last  map[stream.Tag]sim.Disposition // of each row
@@ -214,6 +264,7 @@ func (t *teller) prepared(row *stream.Row) stream.Row {
 
 func (t *teller) handle(b *sim.Batch) error {
 	row := 0
+	b = seenBy(t.task, b)
 	for _, m := range b.Marks {
 		t.push(b.Rows[row:m.Before])
 		row = m.Before
@@ -228,6 +279,8 @@ func (t *teller) handle(b *sim.Batch) error {
 			t.observe(m.At)
 		case sim.EndOfInput:
 			t.task.End(m.At)
+		case sim.Kept, sim.Crashed, sim.Restarted:
+			t.fail(m)
 		}
 		t.task.Drain(t.note)
 		t.observeTimers()
@@ -237,6 +290,20 @@ func (t *teller) handle(b *sim.Batch) error {
 		return err
 	}
 	return nil
+}
+
+// fail tells the story of a crash: what the keys' state is afterwards is that of the checkpoint, in new tables.
+func (t *teller) fail(m sim.Mark) {
+	fail(t.task, m)
+	if m.Kind != sim.Restarted {
+		return
+	}
+	t.watermark = stream.MinTime
+	clear(t.timers)
+	for _, told := range t.told {
+		told.state = nil
+	}
+	t.observe(m.At)
 }
 
 func (t *teller) push(rows []stream.Row) {
@@ -257,9 +324,11 @@ func (t *teller) push(rows []stream.Row) {
 		t.task.Drain(t.note)
 		t.observeTimers()
 		t.expire(row.Arrival)
-		told.rows, told.keys = append(told.rows, row.Tag), append(told.keys, row.Key)
-		told.marks = append(told.marks, t.watermark)
-		t.byRow[row.Tag] = told
+		if t.byRow[row.Tag] == nil { // else it is read again, after a crash
+			told.rows, told.keys = append(told.rows, row.Tag), append(told.keys, row.Key)
+			told.marks, told.came = append(told.marks, t.watermark), append(told.came, row.Arrival)
+			t.byRow[row.Tag] = told
+		}
 		told.add(step{at: row.Arrival, tag: row.Tag, about: true, what: results.Arrives})
 		t.now = told
 		t.task.Row(&rows[i])
@@ -329,6 +398,9 @@ func (t *teller) visibleAt(at stream.Time) stream.Time {
 	job := t.run.scenario.Job.Checkpoint
 	if job.Delivery != "exactly-once" || job.Interval == 0 || t.run.entries[t.strategy].plan.Batch != nil {
 		return at
+	}
+	if plan := t.run.failurePlan(); plan != nil {
+		return plan.CommitAt(at)
 	}
 	return sim.CommitAt(at, job.Interval)
 }
@@ -419,7 +491,7 @@ func (t *teller) story(told *tale) results.Story {
 			keys[told.keys[i]] = len(keys) + 1
 		}
 		row := results.StoryRow{
-			Event: events[tag.Event()], Key: keys[told.keys[i]], Origin: w.Origins()[tag.Origin()], ArrivalMS: int64(w.Arrival(tag) - from),
+			Event: events[tag.Event()], Key: keys[told.keys[i]], Origin: w.Origins()[tag.Origin()], ArrivalMS: int64(told.came[i] - from),
 			Partition: w.Partition(tag), WatermarkMS: since(told.marks[i]), Row: map[string]string{},
 		}
 		record := w.Record(tag)

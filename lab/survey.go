@@ -18,6 +18,7 @@ type survey struct {
 	from, to stream.Time
 
 	rows, firsts int64
+	digest       uint64 // of the rows in their order
 	byOrigin     []int64
 	newest       []stream.Time // by partition
 	disorder     sim.Histogram
@@ -103,6 +104,11 @@ func (s *survey) measure(rows []stream.Row) {
 	for i := range rows {
 		r := &rows[i]
 		s.rows++
+		for _, part := range [...]uint64{
+			r.Key.Hash(), uint64(r.Event), uint64(r.Arrival), uint64(r.Partition), uint64(r.Tag),
+		} {
+			s.digest = stream.Mix(s.digest ^ part)
+		}
 		s.byOrigin[r.Tag.Origin()]++
 		if r.First {
 			s.firsts++

@@ -138,7 +138,7 @@ func afterFigure(run *results.Run, all []*results.Strategy) figure {
 	}
 	f.See = strings.Join(see, " ")
 	rows := afterTable(run.After, all, "strategy")
-	f.Data = []grid{{Head: rows[0], Rows: rows[1:], Text: 1}}
+	f.Data = []grid{{Head: rows[0], Rows: rows[1:], Text: 1, Words: true}}
 	return f
 }
 

@@ -188,16 +188,25 @@ func (b *tab) narrow() {
 	}
 }
 
+// unfold opens all that is folded away.
+func (b *tab) unfold() {
+	eval[any](b, `document.querySelectorAll("details").forEach(d => { d.open = true; })`)
+}
+
 func testDraws(t *testing.T, b *tab) {
-	run := sample(t)
-	b.open(run, phone, "")
-	for _, view := range []browser.View{phone, desktop} {
-		b.look(view)
-		b.drawn()
+	for _, run := range []*results.Run{sample(t), tiered(t)} {
+		b.open(run, phone, "")
+		for _, view := range []browser.View{phone, desktop} {
+			b.look(view)
+			b.drawn()
+			b.narrow()
+			is(b, `document.querySelectorAll(".chart svg").length`, len(chartSpecs(t, render(t, run))))
+		}
+		is(b, `document.querySelector(".verdicts tbody td a").getBoundingClientRect().bottom < innerHeight`, true)
+		b.unfold()
+		b.look(phone)
 		b.narrow()
-		is(b, `document.querySelectorAll(".chart svg").length`, len(chartSpecs(t, render(t, run))))
 	}
-	is(b, `document.querySelector(".verdicts tbody td a").getBoundingClientRect().bottom < innerHeight`, true)
 }
 
 // first is the first cell of the rows of a table, in their order.
@@ -499,12 +508,14 @@ const contrast = `(() => {
 })()`
 
 func testContrast(t *testing.T, b *tab) {
-	b.open(sample(t), desktop, "")
-	eval[any](b, `document.querySelectorAll("details").forEach(d => { d.open = true; })`)
-	for _, dark := range []bool{false, true} {
-		b.look(browser.View{Width: 1280, Height: 800, Dark: dark})
-		if low := eval[[]string](b, contrast); len(low) > 0 {
-			t.Errorf("dark %v: too little contrast: %s", dark, strings.Join(low, "\n"))
+	for _, run := range []*results.Run{sample(t), tiered(t)} {
+		b.open(run, desktop, "")
+		b.unfold()
+		for _, dark := range []bool{false, true} {
+			b.look(browser.View{Width: 1280, Height: 800, Dark: dark})
+			if low := eval[[]string](b, contrast); len(low) > 0 {
+				t.Errorf("%s, dark %v: too little contrast: %s", run.Scenario, dark, strings.Join(low, "\n"))
+			}
 		}
 	}
 }

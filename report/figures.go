@@ -92,15 +92,25 @@ func latencyFigure(all []*results.Strategy) figure {
 			slowest = s
 		}
 	}
-	f.See = fmt.Sprintf("%d of the %d strategies emit an event as soon as its first row arrives (wait p99 of 0 ms)",
-		atOnce, len(all))
+	number := fmt.Sprintf("%d of the %d strategies emit", atOnce, len(all))
+	switch atOnce {
+	case 0:
+		number = "No strategy emits"
+	case len(all):
+		number = "Every strategy emits"
+	case 1:
+		number = fmt.Sprintf("1 of the %d strategies emits", len(all))
+	}
+	f.See = number + " an event as soon as its first row arrives (wait p99 of 0 ms)"
 	if slowest.Latency.Wait.P99 > 0 {
 		f.See += fmt.Sprintf("; %s waits longest, %s at p99", slowest.ID, millis(slowest.Latency.Wait.P99))
 	}
 	f.See += ". A settle above the wait means that later copies still change the row. Log scale; 0 ms stands at 1 ms."
 	f.Data = latencyData(all)
 	for _, p := range latencyParts {
-		f.Charts = append(f.Charts, latencyChart(p.name, all, p.of))
+		if slices.ContainsFunc(all, func(s *results.Strategy) bool { return p.of(s).N > 0 }) {
+			f.Charts = append(f.Charts, latencyChart(p.name, all, p.of))
+		}
 	}
 	return f
 }

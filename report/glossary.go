@@ -34,8 +34,18 @@ var glossary = []entry{
 		[]string{"leaked"}},
 	{"leaked", "A copy in the result beside its original. Causes tell why.",
 		[]string{"fates.leaked", "leaks_by_cause"}},
-	{"write duplicates", "Rows of the result that a micro-batch has written twice, because it failed after the write and was " +
-		"run again: the same row, not a copy of the stream.", []string{"write_duplicates"}},
+	{"write duplicates", "Rows of the result that were written twice, by a micro-batch that failed after the write and was " +
+		"run again, or after a crash: the same row, not a copy of the stream.", []string{"write_duplicates"}},
+	{"outage", "A time for which the job was down, after a crash. It goes back to its last completed checkpoint, or to its " +
+		"last committed micro-batch.", []string{"failures.outages"}},
+	{"undone", "Changes that a crash undid: those since the checkpoint that the job goes back to. Under exactly-once no " +
+		"reader has seen them, under at-least-once they have gone out.", []string{"failures.undone_changes"}},
+	{"written again", "Rows that stood in the result when they were written once more. What still stands there twice at the " +
+		"end is a write duplicate.", []string{"failures.written_again"}},
+	{"wait in outages", "Latency of the events whose first row came after the checkpoint that a crash went back to, and " +
+		"before the restart.", []string{"failures.wait_ms"}},
+	{"leaked by outage", "Copies that had come within the TTL, and came through because it ran out before they were " +
+		"handled.", []string{"failures.leaked_by_ttl"}},
 	{"leak rate", "Leaked rows among the copies that came in.", []string{"leak_rate"}},
 	{"leaked within TTL", "Leaked copies whose key had been seen within the TTL: a TTL that copies extend would have " +
 		"caught them.", []string{"leaked_within_ttl"}},
@@ -98,6 +108,16 @@ var glossary = []entry{
 	{"worst window", "The largest error of any window; 100 % where a window should not be there at all.",
 		[]string{"after.window.worst"}},
 
+	{"stage", "One of the strategies that stand one behind the other: a row goes on to the next if this one lets it through.",
+		[]string{"stages"}},
+	{"let through", "Rows that a stage handed to the next one, or to the result.", nil},
+	{"copies left", "Of the rows let through: those that stand beside another one of their event.", nil},
+	{"repaired", "Rows that an audit took out of the table because another one of their key stands there.", nil},
+	{"shuffled", "What goes over the network to a stage: the key and the event time alone if the payload is joined back later.",
+		nil},
+	{"rows read", "Rows of the table that a batch of a sink, or a run of an audit, compares with its own.", nil},
+	{"partitions read", "Partitions of the table, one a date, that a batch of a sink or a run of an audit reads.", nil},
+
 	{"wait", "From the first arrival of any row of an event to its first emission.", []string{"latency_ms.wait"}},
 	{"settle", "From the first arrival of an event to the last change of its row.", []string{"latency_ms.settle"}},
 	{"commit", "From the emission of a change to the moment a downstream reader can see it.",
@@ -148,6 +168,12 @@ var glossary = []entry{
 		[]string{"same_under", "determinism"}},
 	{"interleaving", "A cause of difference: the partitions are read in another relative order.", nil},
 	{"catch-up", "A cause of difference: all rows are readable at the start, as after a long pause.", nil},
+	{"watermarks", "A cause of difference: the periodic watermark has another interval and phase.", nil},
+	{"idleness", "A cause of difference: partitions are found idle after another time, or never.", nil},
+	{"state-ttl", "A cause of difference: state is kept longer or shorter, as in a replay that is faster or slower.", nil},
+	{"batches", "A cause of difference: batches and checkpoints come at other moments, or a batch holds a backlog.", nil},
+	{"parallelism", "A cause of difference: the job has more or fewer subtasks and readers.", nil},
+	{"by construction", "Nothing in the plan can be open to the cause, so that no replay is needed.", nil},
 	{"same table", "The final table of the replay is equal.", nil},
 	{"same changes", "The replay emits the same changes, in whatever order.", nil},
 	{"same order", "The replay emits the same changes per key in the same order.", nil},
@@ -177,7 +203,7 @@ var glossary = []entry{
 	{"id_reuse", "Loss: the producer used an id again for another event.", nil},
 	{"null_watermark", "Loss: CURRENT_WATERMARK was NULL before the first watermark, and a comparison with " +
 		"NULL is not true, so the filter dropped the row.", nil},
-	{"retention", "Loss: the row was gone from the broker before it was read.", nil},
+	{"retention", "Loss, and a cause of difference: the row was gone from the broker before it was read.", nil},
 	{"restart", "Leak or loss: what happened since the last checkpoint was done again, or not at all.", nil},
 	{"unexplained", "No cause of the list applies: please report it.", nil},
 }

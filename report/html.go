@@ -35,11 +35,12 @@ var (
 
 var functions = template.FuncMap{
 	"swimlane": newSwimlane, "storyLead": storyLead, "inc": func(n int) int { return n + 1 },
-	"count": count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
+	"failureLines": failureLines,
+	"count":        count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
 	"percent": percent, "ratio": ratio, "join": strings.Join,
 	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm, "fateTerm": fateTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
-	"mark": mark, "spaced": spaced, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
+	"mark": mark, "spaced": spaced, "kind": kind, "agreement": newAgreement, "unlabelled": func() string { return unlabelled },
 	"hasAmounts": hasAmounts, "off": off, "spelled": spelled, "missedRows": missedRows, "sumOf": sumOf,
 	"sum": results.FormatSum, "keysToSee": func() string { return keysToSee },
 	"keysUnlabelled": func() string { return keysUnlabelled },
@@ -105,6 +106,7 @@ func newShell(title string, words []entry, figures ...figure) (shell, error) {
 type page struct {
 	shell
 	Run      *results.Run
+	Failing  []*results.Strategy // those whose job had failures
 	Question string
 	Answer   string
 	Met      bool // some strategy meets every requirement
@@ -149,7 +151,7 @@ func newPage(run *results.Run) (*page, error) {
 	all := ran(order)
 	p := &page{
 		Run: run, Order: order, Ran: all, Columns: columnsFor(run), Engines: engines(order),
-		Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
+		Failing: failing(all), Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
 		Latency: latencyFigure(all), State: stateFigure(all), Late: lateFigure(all), Changelog: changelogFigure(all),
 		Leaks: causesFigure(all), Tiers: tiersFigure(all), After: afterFigure(run, all),
 		Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all), KeyExamples: newKeyExamples(run.Keys),
@@ -202,15 +204,21 @@ func answer(run *results.Run, order []*results.Strategy) (text string, met bool)
 	switch {
 	case len(order) == 0:
 		return "No strategy was run.", false
+	case run.Workload.Rows == 0:
+		return "The stream has no rows.", false
 	case len(run.Require) == 0:
 		return "The scenario states no requirement, so the numbers stand without a verdict.", false
 	case len(full) == 0:
 		return fmt.Sprintf("None of the %d strategies does.", len(order)), false
 	}
+	text = fmt.Sprintf("%d of %d: %s.", len(full), len(order), list(full))
 	if len(run.Summary) > 0 { // it names them
-		return fmt.Sprintf("%d of %d strategies.", len(full), len(order)), true
+		text = fmt.Sprintf("%d of %d strategies.", len(full), len(order))
 	}
-	return fmt.Sprintf("%d of %d: %s.", len(full), len(order), list(full)), true
+	if run.Partial {
+		return "So far: " + text, false
+	}
+	return text, true
 }
 
 func streamFacts(run *results.Run) []fact {
@@ -255,7 +263,7 @@ func jobFacts(j results.Job) []fact {
 		{"catch-up rate", count(j.CatchUpRate) + "/s", "rows of a reader in a backlog", ""},
 	}
 	if j.RetentionMS > 0 {
-		facts = append(facts, fact{"retention", millis(j.RetentionMS), "of the source, which a backlog lacks", ""})
+		facts = append(facts, fact{"retention", millis(j.RetentionMS), "of the source: a later replay lacks older rows", ""})
 	}
 	if s := j.Spark; s != nil {
 		facts = append(facts, sparkFacts(s)...)
@@ -293,7 +301,6 @@ func sparkFacts(s *results.SparkJob) []fact {
 		{"no-data batches", noData, "", ""},
 		{"inputs", count(int64(s.Inputs)), policy, ""},
 		{"a batch takes", cost, "", ""},
-		{"failures", count(int64(len(s.FailuresMS))), "", ""},
 	}
 	if s.MigrateMS > 0 {
 		facts = append(facts, fact{"migration", "after " + millis(s.MigrateMS), "overlap " + millis(s.OverlapMS), ""})
@@ -364,6 +371,11 @@ func (s section) Replays(cause string) results.Determinism {
 	return results.Determinism{}
 }
 
+// Differences are the causes that change something, with the stories that tell it.
+func (s section) Differences() []results.Determinism {
+	return slices.DeleteFunc(slices.Clone(s.Determinism), func(d results.Determinism) bool { return len(d.Stories) < 2 })
+}
+
 // Lead says in a few words where the strategy stands.
 func (s section) Lead() string {
 	if s.Refused != "" {
@@ -402,20 +414,28 @@ func kind(verdict string) string {
 	return "open"
 }
 
-// agreement is a cell of the determinism matrix.
+// agreement is a cell of the determinism matrix: in how many replays the result is the same, and in what.
 type agreement struct {
 	Strategy, About string
+	What, Class     string
 	Same, Of        int
 	Example         string
 }
 
-// same makes a cell; the example is only shown where replays differ.
-func same(strategy, what string, n int, d results.Determinism) agreement {
-	a := agreement{
-		Strategy: strategy, About: fmt.Sprintf("%s: same %s under %s", strategy, what, d.Cause), Same: n, Of: d.Replays,
+// newAgreement makes a cell of the gravest difference; the example is only shown where replays differ.
+func newAgreement(strategy string, d results.Determinism) agreement {
+	a := agreement{Strategy: strategy, What: "same", Class: "pass", Same: d.SameOrder, Of: d.Replays}
+	switch d.Replays {
+	case d.SameOrder:
+		return a
+	case d.SameChanges:
+		a.What, a.Class = "order", "part"
+	case d.SameTable:
+		a.What, a.Class, a.Same = "changes", "part", d.SameChanges
+	default:
+		a.What, a.Class, a.Same = "table", "fail", d.SameTable
 	}
-	if n < d.Replays {
-		a.Example = d.Example
-	}
+	a.About = fmt.Sprintf("%s: same %s under %s", strategy, a.What, d.Cause)
+	a.Example = d.Example
 	return a
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"html"
 	"reflect"
 	"regexp"
 	"slices"
@@ -246,18 +247,67 @@ func TestGlossaryIsComplete(t *testing.T) {
 	}
 }
 
+// What cannot be open to a cause says so, and a difference is told side by side.
+func TestHTMLDeterminism(t *testing.T) {
+	run := sample(t)
+	s := &run.Strategies[0]
+	story := func(at int64) results.Story {
+		return results.Story{Rows: []results.StoryRow{{Event: 1, Key: 1, ArrivalMS: at, Fate: "kept"}},
+			Steps: []results.StoryStep{{AtMS: at, Row: 1, What: results.Arrives}}}
+	}
+	s.Determinism = []results.Determinism{
+		{Cause: "idleness", ByConstruction: "it does not ask the watermark"},
+		{Cause: "batches", Replays: 5, SameTable: 2, Example: "id=1 differs", Stories: []results.Story{story(1000), story(7000)}},
+	}
+	page := render(t, run)
+	for _, want := range []string{
+		`<td class="closed"><span tabindex="0" title="it does not ask the watermark">by construction</span></td>`,
+		`title="id=1 differs">table 2/5</a>`, "batches: the table is the same in 2 of 5 replays", "id=1 differs", "Under batches",
+		`<th scope="col">0h00m01.000s</th>`, `<th scope="col">0h00m07.000s</th>`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
 // plainWords head columns without an entry in the glossary: they say what they are.
 var plainWords = []string{
 	"strategy", "meets", "rows", "fate", "cause", "share", "requirement", "bound", "verdict", "measured", "evidence",
-	"decided", "origin", "partition", "replays", "first difference found", "events", "max", "all", "rows drawn", "behind",
-	"at",
+	"decided", "origin", "partition", "replays", "smallest difference found", "events", "max", "all", "rows drawn", "behind",
+	"at", "operator", "at the end", "per hour", "keys", "made of", "wrong", "rows counted", "",
 }
 
 var (
-	heads  = regexp.MustCompile(`(?s)<th scope="col(?:group)?"[^>]*>(.*?)</th>`)
-	tags   = regexp.MustCompile(`<[^>]*>`)
-	moment = regexp.MustCompile(`^at \d`)
+	heads = regexp.MustCompile(`(?s)<th scope="col(?:group)?"[^>]*>(.*?)</th>`)
+	tags  = regexp.MustCompile(`<[^>]*>`)
+	// ownWords have a number in them, or a column of the user's.
+	ownWords = regexp.MustCompile(`^(at \d|\d+h\d\dm|caught by stage \d|windows of \d|sum of )`)
 )
+
+// wordsOf looks for heads of columns that the page of a run does not explain.
+func wordsOf(t *testing.T, run *results.Run, page string) {
+	columns := map[string]bool{} // of the rows, which are the user's words
+	for i := range run.Strategies {
+		for _, name := range newSection(&run.Strategies[i]).Columns {
+			columns[name] = true
+		}
+	}
+	seen := 0
+	for _, m := range heads.FindAllStringSubmatch(page, -1) {
+		seen++
+		word, _, _ := strings.Cut(html.UnescapeString(tags.ReplaceAllString(m[1], "")), " (")
+		word, _, _ = strings.Cut(word, ", ")
+		known := strings.Contains(m[1], `class="term"`) || slices.Contains(plainWords, word) || columns[word] ||
+			ownWords.MatchString(word)
+		if !known {
+			t.Errorf("%s: a column is headed %q, which the glossary lacks", run.Scenario, word)
+		}
+	}
+	if seen < 100 {
+		t.Errorf("%s: looked at %d heads of columns", run.Scenario, seen)
+	}
+}
 
 // TestWordsOfThePage looks for heads of columns, causes and fates that the page does not explain: each is a link to
 // the glossary, with its meaning.
@@ -274,26 +324,9 @@ func TestWordsOfThePage(t *testing.T) {
 		s.Examples = append(s.Examples, results.Example{Fate: "swallowed", Cause: cause})
 	}
 	html := bare(t, run)
-	columns := map[string]bool{} // of the rows, which are the user's words
-	for i := range run.Strategies {
-		for _, name := range newSection(&run.Strategies[i]).Columns {
-			columns[name] = true
-		}
-	}
-	seen := 0
-	for _, m := range heads.FindAllStringSubmatch(html, -1) {
-		seen++
-		word, _, _ := strings.Cut(tags.ReplaceAllString(m[1], ""), " (")
-		word, _, _ = strings.Cut(word, ", ")
-		known := strings.Contains(m[1], `class="term"`) || slices.Contains(plainWords, word) || columns[word] ||
-			moment.MatchString(word)
-		if !known {
-			t.Errorf("a column is headed %q, which the glossary lacks", word)
-		}
-	}
-	if seen < 100 {
-		t.Errorf("looked at %d heads of columns", seen)
-	}
+	wordsOf(t, run, html)
+	tiers := tiered(t)
+	wordsOf(t, tiers, bare(t, tiers))
 	examples := regexp.MustCompile(`<tr><td>([^✓✕].*?)</td><td>.*?</td><td>(.*?)</td>`).FindAllStringSubmatch(html, -1)
 	if len(examples) < len(results.LeakCauses)+len(results.LossCauses) {
 		t.Errorf("%d examples", len(examples))

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"deduplab/lab"
 	"deduplab/results"
+	"deduplab/scenarios"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -22,6 +24,20 @@ func sample(t *testing.T) *results.Run {
 	}
 	run := new(results.Run)
 	if err := json.Unmarshal(text, run); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// tiered is a run with the sections that sample lacks: micro-batches, stages, what stands behind them, keys, stories.
+func tiered(t *testing.T) *results.Run {
+	t.Helper()
+	scenario, err := scenarios.Read(filepath.Join("testdata", "tiers.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := lab.Run(t.Context(), scenario, lab.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return run

@@ -5,6 +5,7 @@ package results
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -28,6 +29,7 @@ type Run struct {
 	After    *AfterSpec    `json:"after_spec,omitempty"`
 	Require  []Requirement `json:"require"`
 	Workload Workload      `json:"workload"`
+	Outages  []Outage      `json:"outages,omitempty"` // of the job, by its failures
 	// Keys is what each key makes of the stream, the workload's own first; empty where the scenario names no others.
 	Keys       []Key      `json:"keys,omitempty"`
 	Strategies []Strategy `json:"strategies"`
@@ -57,22 +59,22 @@ type Job struct {
 	Table   string `json:"table"`
 	Shuffle string `json:"shuffle"` // what is shuffled: whole-row or key-first
 	// Spark is what the queries of Spark ran in; nil where there were none.
-	Spark *SparkJob `json:"spark,omitempty"`
+	Spark    *SparkJob `json:"spark,omitempty"`
+	Failures []Failure `json:"failures,omitempty"`
 }
 
 // SparkJob is what the micro-batch queries of a job ran in.
 type SparkJob struct {
-	Version           string  `json:"version"`
-	Trigger           string  `json:"trigger"`    // processing-time or available-now
-	TriggerMS         int64   `json:"trigger_ms"` // interval; 0: as soon as the batch before has ended
-	MaxRows           int     `json:"max_rows_per_trigger"`
-	NoDataBatches     bool    `json:"no_data_batches"`
-	WatermarkPolicy   string  `json:"watermark_policy"`
-	Inputs            int     `json:"inputs"`
-	BatchCostMS       int64   `json:"batch_cost_ms"`
-	CostRowsPerSecond int64   `json:"cost_rows_per_second"` // 0: rows cost nothing
-	FailuresMS        []int64 `json:"failures_ms,omitempty"`
-	RestartMS         int64   `json:"restart_ms,omitempty"`
+	Version           string `json:"version"`
+	Trigger           string `json:"trigger"`    // processing-time or available-now
+	TriggerMS         int64  `json:"trigger_ms"` // interval; 0: as soon as the batch before has ended
+	MaxRows           int    `json:"max_rows_per_trigger"`
+	NoDataBatches     bool   `json:"no_data_batches"`
+	WatermarkPolicy   string `json:"watermark_policy"`
+	Inputs            int    `json:"inputs"`
+	BatchCostMS       int64  `json:"batch_cost_ms"`
+	CostRowsPerSecond int64  `json:"cost_rows_per_second"` // 0: rows cost nothing
+	RestartMS         int64  `json:"restart_ms,omitempty"`
 	// MigrateMS is when a new query with a new checkpoint took the place of each, OverlapMS what it read again.
 	MigrateMS int64 `json:"migrate_ms,omitempty"`
 	OverlapMS int64 `json:"overlap_ms,omitempty"`
@@ -99,7 +101,7 @@ type Workload struct {
 	BadRows    []string  `json:"bad_rows"`
 	Partitions int       `json:"partitions"`
 	StartMS    int64     `json:"start_ms"`    // epoch ms
-	SpanMS     int64     `json:"span_ms"`     // virtual time from the start to the last original
+	SpanMS     int64     `json:"span_ms"`     // virtual time from the start to the last original; of a partial run to its end
 	DisorderMS Quantiles `json:"disorder_ms"` // event time behind the largest one seen so far in the partition
 	// HorizonMS is the delay of a copy after the first arrival of its event.
 	HorizonMS Quantiles `json:"horizon_ms"`
@@ -199,7 +201,8 @@ type Strategy struct {
 	// Leaked are the rows of the result beside another one of their event: fates.leaked, the data duplicates, and
 	// write_duplicates.
 	Leaked int64 `json:"leaked"`
-	// WriteDuplicates are rows of the result that a batch has written a second time, when it was run again.
+	// WriteDuplicates are rows of the result that were written a second time: by a batch that was run again, or after a
+	// crash.
 	WriteDuplicates int64 `json:"write_duplicates"`
 	// LeakedWithinTTL counts leaks though a row of the same key had come within the TTL: a TTL that copies extend would
 	// have caught them.
@@ -219,6 +222,8 @@ type Strategy struct {
 	InsertOnly     InsertOnly `json:"insert_only_consumer"`
 	Latency        Latency    `json:"latency_ms"`
 	State          State      `json:"state"`
+	// Failures is what those of the job did to the strategy; nil where it has none.
+	Failures *Failures `json:"failures,omitempty"`
 	// Spark is what the micro-batches of a query of Spark did; nil for other engines.
 	Spark    *Spark    `json:"spark,omitempty"`
 	Subtasks []Subtask `json:"subtasks"`
@@ -391,7 +396,8 @@ type SparkOperator struct {
 	DroppedDuplicates  int64     `json:"numDroppedDuplicateRows"`
 }
 
-// Subtask shows skew between the parallel instances of the operator.
+// Subtask shows skew between the parallel instances of the operator. What is read again counts again where no crash undid
+// it: see Failure.
 type Subtask struct {
 	Rows         int64 `json:"rows"`
 	KeysLivePeak int64 `json:"keys_live_peak"`
@@ -399,17 +405,31 @@ type Subtask struct {
 
 // Determinism is one cause of difference and what N replays under it showed.
 type Determinism struct {
-	Cause       string `json:"cause"` // interleaving, catch-up
-	Replays     int    `json:"replays"`
-	SameTable   int    `json:"same_table"`
-	SameChanges int    `json:"same_changes"`
-	SameOrder   int    `json:"same_order"`
+	Cause string `json:"cause"` // such as interleaving, catch-up or watermarks
+	// ByConstruction says why the strategy cannot be open to the cause: it was not replayed under it. Empty where it can.
+	ByConstruction string `json:"by_construction,omitempty"`
+
+	Replays     int `json:"replays"`
+	SameTable   int `json:"same_table"`
+	SameChanges int `json:"same_changes"`
+	SameOrder   int `json:"same_order"`
 	// Example tells the first difference found, in words; empty where all replays agree.
 	Example string `json:"example,omitempty"`
+	// Stories are two of the key that the example is about: in the run, and in the replay that differs. None were told
+	// where all replays agree, or the key has very many changes.
+	Stories []Story `json:"stories,omitempty"`
 	// RowsGone counts the rows that the source no longer had in a replay, by the job's retention. LossesByCause counts,
 	// as retention, the events that had no other row; those of the run itself are not among them.
 	RowsGone      int64            `json:"rows_gone,omitempty"`
 	LossesByCause map[string]int64 `json:"losses_by_cause,omitempty"`
+}
+
+// Same says in how many replays the final table was the same, such as 4/5, or that it is so by construction.
+func (d Determinism) Same() string {
+	if d.Replays == 0 {
+		return "by construction"
+	}
+	return fmt.Sprintf("%d/%d", d.SameTable, d.Replays)
 }
 
 // Verdict of one requirement.

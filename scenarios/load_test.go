@@ -70,6 +70,17 @@ var broken = []struct {
 		"- pass-through", "- pass-trough",
 		"lost: <= 0", "losst: <= 0",
 	}},
+	{name: "expectations", edits: []string{
+		"require:\n", "expect:\n  pass-trough: {leaked: 0}\n  by-price:\n    leakd: 0\n    lost: all\n" +
+			"    residual: \"< much\"\n    latency_ms.wait.p99: 3\n    verdict: passed\n  tumble-agg:\n" +
+			"    verdict: {lots: pass, append_only: maybe}\n  pass-through: none\nrequire:\n",
+	}},
+	{name: "a verdict without a requirement", whole: "scenario: x\nworkload: {duration: 1m, rate: 1/s, " +
+		"events: order}\nstrategies: [ptf]\nexpect: {ptf: {verdict: pass}}\n"},
+	{name: "a restart after the stream", edits: []string{"  sink: retract\n", "  sink: retract\n  spark: {restart: 8h}\n"}},
+	{name: "a migration after the stream", edits: []string{
+		"  sink: retract\n", "  sink: retract\n  spark: {migrate: {at: 9d, overlap: 1h}}\n",
+	}},
 	{name: "sections missing", whole: "about: nothing\n"},
 	{name: "workload empty", whole: "scenario: x\nworkload:\nstrategies: [ptf]\n"},
 	{name: "parts of the workload missing", edits: []string{
@@ -246,9 +257,13 @@ var broken = []struct {
 	}},
 	{name: "spark", edits: []string{
 		"sink: retract\n", "sink: retract\n  spark: {trigger: once, max_rows_per_trigger: -1, no_data_batches: maybe, " +
-			"watermark_policy: mean, inputs: 0, cost: {batch: 1, rows_per_second: -1}, failures: [1x], triggers: 1s}\n",
+			"watermark_policy: mean, inputs: 0, cost: {batch: 1, rows_per_second: -1}, triggers: 1s}\n",
 		"- pass-through", "- drop-duplicates: {columns: [order_id, prise], delay: x, window: 1}\n" +
 			"  - drop-duplicates-within-watermark: {delay: none, columns: [price, price]}",
+	}},
+	{name: "failures", edits: []string{
+		"sink: retract\n", "sink: retract\n  failures: [{kind: crsh, at: 1x}, {down: 1m}, {at: 1h, random: 2}, {at: 900h}, 7, " +
+			"{at: 1h, for: 2m},\n    {kind: slow-checkpoint, at: 1h, down: 1m}, {kind: rewind, at: 1h}, {kind: sink, random: 0}, {att: 1h}]\n",
 	}},
 	{name: "columns after a restart that does not come", edits: []string{
 		"- pass-through", "- drop-duplicates: {restart_columns: price}",
@@ -494,6 +509,33 @@ func TestDelays(t *testing.T) {
 			t.Errorf("%s is %+v, want %+v", text, got, want)
 		}
 	}
+}
+
+func TestExpect(t *testing.T) {
+	src := base + `expect:
+  tumble-agg:
+    lost: 12
+    latency_ms.wait.p99: <= 1m
+    verdict: {residual: not applicable, lost: fail}
+  pass-through: {verdict: fail, residual: "> 1%"}
+`
+	s, err := scenarios.Load("x.yaml", []byte(src), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range s.Expect {
+		got = append(got, fmt.Sprintf("%d %s %s", e.Line-strings.Count(base, "\n"), e.Strategy, e))
+	}
+	want := []string{
+		"3 tumble-agg lost == 12", "4 tumble-agg latency_ms.wait.p99 <= 1m",
+		"5 tumble-agg verdict.residual: not applicable", "5 tumble-agg verdict.lost: fail",
+		"6 pass-through verdict: fail", "6 pass-through residual > 1%",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	repeat(t, s)
 }
 
 func TestRequirementHolds(t *testing.T) {

@@ -46,7 +46,7 @@ func Presets() ([]Preset, error) {
 		}
 		about, _, _ := strings.Cut(s.About, ". ")
 		name := strings.TrimSuffix(file[strings.LastIndexByte(file, '/')+1:], ".yaml")
-		all = append(all, Preset{name, strings.TrimSuffix(about, "."), string(text)})
+		all = append(all, Preset{name, strings.TrimSuffix(about, "."), schemaLine.ReplaceAllString(string(text), "")})
 	}
 	return all, nil
 }
@@ -66,6 +66,9 @@ func FindPreset(name string) (Preset, error) {
 	}
 	return Preset{}, fmt.Errorf("there is no preset %q%s", name, stream.DidYouMean(name, names))
 }
+
+// schemaLine is the line for editors that says where the schema is; the place holds for the files of the lab.
+var schemaLine = regexp.MustCompile(`^# yaml-language-server: .*\n`)
 
 // nameLine is the line with the name of a scenario.
 var nameLine = regexp.MustCompile(`(?m)^scenario: .*$`)

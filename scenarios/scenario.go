@@ -11,6 +11,7 @@
 //	strategies: [ptf: {ttl: 2h}, ...]
 //	after: ...                  # what reads the result: {window: {size: 1h, sum: price}, join: {on: user, within: 1h}}
 //	require: {lost: <= 0, ...}  # one verdict each for every strategy
+//	expect: {ptf: {verdict: pass}, ...}  # what lab check holds the strategies to
 //
 // In a generated workload the partitions of the source, the key and the event time can be as uneven as real ones:
 //
@@ -50,6 +51,7 @@ type Scenario struct {
 	Strategies []Entry
 	After      After
 	Require    []Requirement
+	Expect     []Expectation
 }
 
 // After is what stands behind a strategy and reads its result: windows and a join, nil where there is none.
@@ -103,11 +105,20 @@ type Job struct {
 	// Table is what the target of a sink is kept in: memory, pebble, or the address of a Postgres database.
 	Table string
 	Skew  int // rows by which an interleaving replay lets one partition lead
-	// Retention is how long the source keeps a row from its arrival; 0: for ever. A catch-up replay, which reads from
-	// the end of the span on, lacks the rows that are older, one by one (Kafka deletes whole segments). The run itself
+	// Retention is how long the source keeps a row from its arrival; 0: for ever. A replay that begins at the end of the
+	// span lacks the rows that are older, one by one (Kafka deletes whole segments): the cause retention. The run itself
 	// reads every row as it arrives.
 	Retention stream.Time
 	Spark     Spark
+	Failures  []Failure
+}
+
+// Failure is what goes wrong in a job, from the start of the stream on. A replay that is to crash has one more in its Job;
+// see [Job.PlanFailures] for what becomes of them.
+type Failure struct {
+	sim.Failure
+	// Random is how many there are, each at a moment that the seed draws; At means nothing then. 0: one, At.
+	Random int
 }
 
 // Spark is what the micro-batch queries of a job run in. Defaults are Spark's own, but for the trigger: Spark's starts
@@ -124,8 +135,6 @@ type Spark struct {
 	// Shuffle says what is moved to a stage by key: whole-row, or key-first: the key and the event time, and the payload is
 	// joined back to what the stage lets through.
 	Shuffle string
-	// Failures are moments from the start: the batch that ends then fails after the write, and is run again.
-	Failures []stream.Time
 	// Restart is a moment from the start, 0 for none: the queries are stopped and started again from their checkpoints,
 	// with other columns where a strategy has restart_columns.
 	Restart stream.Time
@@ -182,7 +191,8 @@ const (
 var Versions = []string{"first", "last"}
 
 // Causes lists what must not change a result: the perturbations under which a run is replayed.
-var Causes = []string{"interleaving", "catch-up"}
+var Causes = []string{"interleaving", "catch-up", "watermarks", "idleness", "state-ttl", "retention", "batches",
+	"parallelism"}
 
 // Version is the version of an event that the result must end with, first or last by event time; empty if any will do.
 func (s *Scenario) Version() string {
@@ -296,6 +306,7 @@ func (l *loader) load(root *yml.Node) {
 		yml.Must("strategies", l.strategies),
 		yml.May("after", l.after),
 		yml.May("require", l.require),
+		yml.May("expect", l.expect),
 	)
 }
 

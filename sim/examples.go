@@ -10,6 +10,7 @@ import (
 const (
 	exampleLeaked      = "leaked"
 	exampleLate        = "late"
+	exampleLateFirst   = "late first" // so far nothing of its event is in the result
 	exampleSwallowed   = "swallowed"
 	exampleDiverted    = "diverted"
 	exampleSynthesized = "synthesized"
@@ -18,11 +19,17 @@ const (
 	exampleSlowest     = "slowest"
 )
 
+// ExampleFates are the fates of which examples are kept, as results.json names them.
+var ExampleFates = []string{
+	"late_first", "swallowed", exampleLeaked, exampleWrong, exampleSynthesized, exampleUpdate, exampleDiverted,
+	exampleSlowest, "late_copy",
+}
+
 // keptExamples is how many candidates of a kind are kept; whether a late row is a late first shows only at the end.
 const keptExamples = 256
 
-// shownExamples is how many of a fate are shown.
-const shownExamples = 3
+// shownExamples is how many of a fate are shown; of leaks, how many of a cause.
+const shownExamples = 10
 
 // shownHash is how many digits of a content key are shown: enough to see that two are equal.
 const shownHash = 12
@@ -54,20 +61,20 @@ func (e examples) keepSlowest(c *Change) {
 	e[exampleSlowest] = append(e[exampleSlowest][:0], example{tag: c.Tag, at: c.At})
 }
 
-// Examples returns up to a dozen rows that show what became of rows, worst first.
+// Examples returns rows that show what became of rows, up to ten of each fate, worst first.
 func (l *Ledger) Examples() []results.Example {
 	var out []results.Example
 	show := func(fate, kind string, holds func(fate) bool) {
 		shown := 0
 		for _, e := range l.examples[kind] {
-			if shown < shownExamples && len(out) < 12 && (holds == nil || holds(*l.at(e.tag.Event()))) {
+			if shown < shownExamples && (holds == nil || holds(*l.at(e.tag.Event()))) {
 				out = append(out, l.example(fate, e))
 				shown++
 			}
 		}
 	}
 	lost := func(f fate) bool { return f&inResult == 0 }
-	show("late_first", exampleLate, lost)
+	show("late_first", exampleLateFirst, lost)
 	show("swallowed", exampleSwallowed, func(f fate) bool {
 		why := loss(f & lossBits >> lossShift)
 		return lost(f) && (why == lostAsDuplicate || why == lostReplaced)

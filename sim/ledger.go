@@ -16,6 +16,8 @@ type LedgerSpec struct {
 	Sink stream.Sink
 	// CommitEvery is the checkpoint interval under exactly-once: a change is visible at the next multiple. 0: at once.
 	CommitEvery stream.Time
+	// Failures are those of a job that takes a record at a time; nil for none.
+	Failures *Failures
 	// KeyOnly says that the result holds keys alone: equal keys are equal rows.
 	KeyOnly bool
 	// Retracts says that rows of the result can be taken back: the causes of leaks are then kept by event.
@@ -81,6 +83,10 @@ type Ledger struct {
 
 	digest   Digest
 	examples examples
+
+	committed stream.Time // the last checkpoint
+	err       error       // the first breach of exactly-once
+	recovered             // of a job that fails
 }
 
 // leakCause is why a row of an event stands beside another one.
@@ -88,6 +94,7 @@ type leakCause struct {
 	tag       stream.Tag
 	cause     string
 	rewritten bool
+	amount    int64
 }
 
 // fate is the byte of an event: how many of its rows are in the result, and what happened to it so far.
@@ -123,7 +130,10 @@ func NewLedger(spec LedgerSpec) *Ledger {
 	l := &Ledger{
 		spec: spec, settled: map[uint64]stream.Time{}, present: map[uint64]int64{}, leaks: map[string]int64{},
 		leakCauses: map[uint64][]leakCause{}, examples: examples{},
-		digest: Digest{Table: make([]uint64, buckets), Order: make([]uint64, buckets)},
+		digest: Digest{Table: make([]uint64, buckets), Order: make([]uint64, buckets)}, committed: stream.MinTime,
+	}
+	if spec.Failures != nil {
+		l.followed = map[stream.Tag]*followed{}
 	}
 	if spec.Sink == stream.UpsertSink {
 		l.table = NewTable(TableSpec{})
@@ -139,6 +149,12 @@ func (l *Ledger) MostHeld() int64 { return l.mostHeld }
 
 // Book enters one change.
 func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
+	if l.spec.CommitEvery > 0 && (c.At < l.committed || c.Early) && l.err == nil {
+		l.err = notExactlyOnce(c, l.committed)
+	}
+	if l.followed != nil && l.bookFollowed(c, key, parts) {
+		return
+	}
 	switch c.Op {
 	case OpDrop:
 		l.dispositions[c.To]++
@@ -192,6 +208,9 @@ func (l *Ledger) keepOut(c *Change) {
 	switch c.To {
 	case Late, Filtered:
 		l.examples.keep(exampleLate, c)
+		if *f&inResult == 0 {
+			l.examples.keep(exampleLateFirst, c)
+		}
 	case Diverted:
 		l.examples.keep(exampleDiverted, c)
 	case Duplicate, Aside:
@@ -255,8 +274,16 @@ func (l *Ledger) measure(c *Change) {
 		l.measureSettle(c, event)
 	}
 	if l.spec.CommitEvery > 0 && !l.draining {
-		l.commit.Add(CommitAt(c.At, l.spec.CommitEvery) - c.At)
+		l.commit.Add(l.commitAt(c.At) - c.At)
 	}
+}
+
+// commitAt is when a change becomes visible.
+func (l *Ledger) commitAt(t stream.Time) stream.Time {
+	if l.spec.Failures != nil {
+		return l.spec.Failures.CommitAt(t)
+	}
+	return CommitAt(t, l.spec.CommitEvery)
 }
 
 // CommitAt is the first commit at or after t.
@@ -310,6 +337,8 @@ func (l *Ledger) measureWait(c *Change, event uint64) {
 	}
 	wait := stream.Time(0)
 	switch {
+	case l.crashed(c.At): // a row of now may have arrived long ago
+		wait = c.At - l.spec.Workload.FirstArrival(event)
 	case c.Op == OpEmit && c.First:
 	case c.Op == OpRelease && c.Kind == stream.Insert && c.Since != stream.NullTime:
 		wait = c.At - c.Since
@@ -321,6 +350,9 @@ func (l *Ledger) measureWait(c *Change, event uint64) {
 	}
 	l.wait.Add(wait)
 	l.settle.Add(wait)
+	if l.spec.Failures != nil && l.spec.Failures.delays(l.spec.Workload.FirstArrival(event)) {
+		l.outages.wait.Add(wait)
+	}
 	if wait > 0 {
 		*l.at(event) |= settledLate
 		if !c.Lone {
@@ -368,12 +400,17 @@ func (l *Ledger) add(c *Change, key stream.Key, content uint64, parts []stream.T
 	}
 	event := c.Tag.Event()
 	f := l.at(event)
+	if l.followed != nil {
+		l.stands(c.Tag, 1)
+	}
+	var amount int64
 	if l.spec.Amount != nil {
-		l.sum(l.spec.Amount(c.Tag, parts), *f&inResult == 0)
+		amount = l.spec.Amount(c.Tag, parts)
 	}
 	switch n := *f & inResult; {
 	case n == 0:
 		l.kept++
+		l.sums.Kept += amount
 		*f++
 		if c.Op == OpRewrite { // an audit had taken it out, and it counted as replaced
 			l.replaced--
@@ -383,14 +420,14 @@ func (l *Ledger) add(c *Change, key stream.Key, content uint64, parts []stream.T
 		}
 	case n < manyRows-1:
 		*f++
-		l.leak(c)
+		l.leak(c, amount)
 	case n == manyRows-1:
 		*f++
 		l.present[event] = int64(manyRows)
-		l.leak(c)
+		l.leak(c, amount)
 	default:
 		l.present[event]++
-		l.leak(c)
+		l.leak(c, amount)
 	}
 	if l.spec.Right == nil || *f&rightRow != 0 {
 		return
@@ -403,29 +440,20 @@ func (l *Ledger) add(c *Change, key stream.Key, content uint64, parts []stream.T
 	}
 }
 
-// sum adds the amount of a row that comes into the result, with its sign turned for one that leaves it. Alone is a row
-// that stands for its event by itself.
-func (l *Ledger) sum(amount int64, alone bool) {
-	if alone {
-		l.sums.Kept += amount
-	} else {
-		l.sums.Twice += amount
-	}
-}
-
 // Sums returns the sums of the result.
 func (l *Ledger) Sums() Sums { return l.sums }
 
-// leak counts a row beside another one of its event.
-func (l *Ledger) leak(c *Change) {
+// leak counts a row beside another one of its event, and its amount.
+func (l *Ledger) leak(c *Change, amount int64) {
 	l.leaked++
+	l.sums.Twice += amount
 	cause := Unexplained
 	if l.spec.Cause != nil {
 		cause = l.spec.Cause(LeakedRow{c.Tag, c.At, c.Kind == stream.UpdateAfter, c.Op == OpRewrite, c.SameBatch})
 	}
 	l.leaks[cause]++
 	if l.spec.Retracts {
-		l.leakCauses[c.Tag.Event()] = append(l.leakCauses[c.Tag.Event()], leakCause{c.Tag, cause, c.Op == OpRewrite})
+		l.leakCauses[c.Tag.Event()] = append(l.leakCauses[c.Tag.Event()], leakCause{c.Tag, cause, c.Op == OpRewrite, amount})
 	}
 	if c.Op == OpRewrite {
 		l.rewritten++
@@ -438,6 +466,9 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []
 	event := tag.Event()
 	f := l.at(event)
 	n := *f & inResult
+	if l.followed != nil && !l.stands(tag, -1) {
+		return
+	}
 	if n == 0 {
 		l.absent++
 		return
@@ -446,8 +477,9 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []
 	if l.spec.OnRow != nil {
 		l.spec.OnRow(tag, parts, -1)
 	}
+	var amount int64
 	if l.spec.Amount != nil {
-		l.sum(-l.spec.Amount(tag, parts), n == 1)
+		amount = l.spec.Amount(tag, parts)
 	}
 	if l.spec.Right != nil && *f&rightRow != 0 && l.spec.Right(tag) {
 		*f &^= rightRow
@@ -456,6 +488,7 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []
 	if n == 1 {
 		l.replaced++
 		l.kept--
+		l.sums.Kept -= amount
 		*f--
 		if l.spec.Right != nil && *f&rightRow == 0 {
 			l.wrong--
@@ -469,7 +502,7 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []
 		*f--
 	}
 	l.leaked--
-	switch rewritten := l.forgive(event, tag); {
+	switch rewritten := l.forgive(event, tag, amount); {
 	case rewritten: // it was none of the input's rows
 		l.rewritten--
 	case copy:
@@ -480,10 +513,11 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []
 }
 
 // forgive takes back the cause of a leak whose row leaves the result, or, where the row that leaves has none, of one that
-// now stands alone. It reports whether that was a row written twice.
-func (l *Ledger) forgive(event uint64, tag stream.Tag) bool {
+// now stands alone, with the amounts of both. It reports whether that was a row written twice.
+func (l *Ledger) forgive(event uint64, tag stream.Tag, amount int64) bool {
 	causes := l.leakCauses[event]
 	if len(causes) == 0 {
+		l.sums.Twice -= amount
 		return false
 	}
 	gone := len(causes) - 1
@@ -494,6 +528,8 @@ func (l *Ledger) forgive(event uint64, tag stream.Tag) bool {
 	}
 	c := causes[gone]
 	l.leaks[c.cause]--
+	l.sums.Twice -= c.amount
+	l.sums.Kept += c.amount - amount
 	if causes = slices.Delete(causes, gone, gone+1); len(causes) == 0 {
 		delete(l.leakCauses, event)
 	} else {
@@ -509,6 +545,9 @@ func (l *Ledger) upsert(c *Change, key stream.Key) {
 	}
 	if old := l.table.Get(key, c.At); old != nil {
 		tag := old.Tag
+		if c.Op == OpRewrite && tag == c.Tag && c.Kind != stream.Delete { // it overwrites itself
+			return
+		}
 		l.remove(tag, key, l.content(tag, key, nil), nil, false)
 		l.table.Delete(key)
 	}
@@ -521,6 +560,9 @@ func (l *Ledger) upsert(c *Change, key stream.Key) {
 // Check verifies that rows in are the sum of the dispositions, and that only rows of the result were taken back. It is
 // asked at every checkpoint of every run.
 func (l *Ledger) Check() error {
+	if l.err != nil {
+		return l.err
+	}
 	if l.absent > 0 {
 		return InternalError(fmt.Sprintf("%d retractions of rows that the result does not hold", l.absent))
 	}
@@ -532,6 +574,18 @@ func (l *Ledger) Check() error {
 		return InternalError(fmt.Sprintf("%d rows went in, but %d were accounted for: %v", l.rows, sum, l.dispositions))
 	}
 	return nil
+}
+
+// Committed tells that a checkpoint has completed at a moment: under exactly-once all that was done by then is visible, and
+// nothing more may be added to it.
+func (l *Ledger) Committed(at stream.Time) { l.committed = at }
+
+func notExactlyOnce(c *Change, committed stream.Time) error {
+	if c.Early {
+		return InternalError(fmt.Sprintf("a change of %s is visible though a crash has undone it, under exactly-once", c.At))
+	}
+	return InternalError(fmt.Sprintf("a change of %s comes after the checkpoint of %s, which has made visible all before "+
+		"then, has completed", c.At, committed))
 }
 
 // InternalError is a fault of the lab itself, not of its input.
@@ -588,10 +642,7 @@ func (l *Ledger) fates() (results.Fates, map[string]int64) {
 		if e&inResult != 0 {
 			continue
 		}
-		why := loss(e & lossBits >> lossShift)
-		if e&everOut != 0 { // it went out, and another event's row took its place
-			why = lostReplaced
-		}
+		why := e.why()
 		if l.spec.Amount != nil && why != noLoss {
 			l.sums.Gone += l.spec.Amount(stream.NewTag(uint64(event), 0, 0), nil)
 		}
@@ -609,6 +660,38 @@ func (l *Ledger) fates() (results.Fates, map[string]int64) {
 		}
 	}
 	return f, losses
+}
+
+// why is what kept an event out of the result, if it is not in it.
+func (f fate) why() loss {
+	if f&everOut != 0 { // it went out, and another event's row took its place
+		return lostReplaced
+	}
+	return loss(f & lossBits >> lossShift)
+}
+
+var eventFates = map[loss]string{
+	noLoss: "pending", lostReplaced: "swallowed", lostAsDuplicate: "swallowed", lostFiltered: "late first",
+	lostLate: "late first", lostLateAfterIdle: "late first", lostDiverted: "diverted",
+}
+
+// FateOf tells what became of an event, and how many rows of it are in the result: kept where it is one and the promised
+// version, else leaked, wrong version, late first, swallowed, diverted or pending.
+func (l *Ledger) FateOf(event uint64) (fate string, rows int64) {
+	f := *l.at(event)
+	rows = int64(f & inResult)
+	if f&inResult == manyRows {
+		rows = l.present[event]
+	}
+	switch {
+	case rows == 0:
+		return eventFates[f.why()], 0
+	case rows > 1:
+		return "leaked", rows
+	case l.spec.Right != nil && f&rightRow == 0:
+		return "wrong version", 1
+	}
+	return "kept", 1
 }
 
 func nonZero(m map[string]int64) map[string]int64 {

@@ -17,8 +17,10 @@ var _ = register(&Strategy{
 		"and stale timers go on clearing the states of later firsts.",
 	Facts: keyedProcessFacts,
 	Params: []Param{
-		{Name: "ttl", Kind: Duration, Default: "0s", About: "StateTtlConfig of the state, written by the first row only; 0s: none"},
-		{Name: "timer", Kind: Duration, Default: "0s", About: "processing-time timer that clears the state; 0s: none"},
+		{Name: "ttl", Kind: Duration, Default: "0s", Expires: true,
+			About: "StateTtlConfig of the state, written by the first row only; 0s: none"},
+		{Name: "timer", Kind: Duration, Default: "0s", Expires: true,
+			About: "processing-time timer that clears the state; 0s: none"},
 		{Name: "timer_on", Kind: Enum, Values: []string{"every", "first"}, Default: "every",
 			About: "which events register the timer: every one, as the article does, or the first one only"},
 		{Name: "side_output", Kind: Bool, Default: "false", About: "send copies to a side output instead of dropping them"},

@@ -73,7 +73,7 @@ func rankPlan(args Args, job Job, query string, without ...int) Plan {
 		StateTTL:    ttl,
 		Promise:     FirstByOrder,
 		Order:       order,
-		SharedCache: true,
+		SharedCache: true, AtCheckpoints: ttl > 0,
 		New: func(c *sim.Ctx) sim.Operator {
 			return newTopOne(c, ttl, args.Int("cache"), newSorter(job.Schema, order), job)
 		},

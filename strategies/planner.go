@@ -9,9 +9,10 @@ import (
 	"deduplab/stream"
 )
 
-var ttlParam = Param{Name: "ttl", Kind: Duration, Default: "0s", About: "table.exec.state.ttl; 0s: state is kept for ever"}
+var ttlParam = Param{Name: "ttl", Kind: Duration, Default: "0s", Expires: true,
+	About: "table.exec.state.ttl; 0s: state is kept for ever"}
 
-var hintParam = Param{Name: "hint", Kind: Duration, Default: "0s",
+var hintParam = Param{Name: "hint", Kind: Duration, Default: "0s", Expires: true,
 	About: "STATE_TTL hint in the query, which wins over ttl; 0s: none"}
 
 func (m MiniBatch) on() bool { return m.Latency > 0 }

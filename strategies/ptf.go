@@ -15,8 +15,9 @@ var _ = register(&Strategy{
 	About:  "a process table function that collects the first row of a key",
 	Loses: "It leaks one copy each TTL: the article says that the TTL counts from when the key was last seen, the engine " +
 		"counts from the first row, because unchanged state is not written back.",
-	Facts:  ptfFacts,
-	Params: []Param{{Name: "ttl", Kind: Duration, Default: "2h", About: "@StateHint(ttl), which wins over table.exec.state.ttl"}},
+	Facts: ptfFacts,
+	Params: []Param{{Name: "ttl", Kind: Duration, Default: "2h", Expires: true,
+		About: "@StateHint(ttl), which wins over table.exec.state.ttl"}},
 	Plan: func(args Args, job Job) Plan {
 		ttl := args.Duration("ttl")
 		p := Plan{

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -116,6 +117,9 @@ type Plan struct {
 	InBatches bool
 	// SharedCache says that what becomes of a key also depends on the rows of other keys, beside the watermark.
 	SharedCache bool
+	// AtCheckpoints says that what comes out depends on when checkpoints are: one restarts a TTL, or hands on what waits
+	// in a buffer.
+	AtCheckpoints bool
 	// New makes one parallel instance of the operator. Nil where the strategy is a micro-batch query.
 	New func(*sim.Ctx) sim.Operator
 	// Batch is the micro-batch query, nil where the engine takes a record at a time.
@@ -213,6 +217,7 @@ type Param struct {
 	Values  []string // of an Enum
 	Default string   // as it would be written; empty: required, unless Kind says otherwise
 	About   string
+	Expires bool // a Duration of processing time after which state goes: a TTL, or the timer that clears it
 }
 
 // ParamKind is the type of a parameter.
@@ -475,6 +480,26 @@ func register(s *Strategy) *Strategy {
 	registry[s.Name] = s
 	return s
 }
+
+// Register adds a strategy of your own: from then on scenarios and semantics tests know it by its name. It belongs into a
+// function init, because nothing guards the list. Put it through [deduplab/suite] first.
+func Register(s *Strategy) error {
+	switch {
+	case !validName.MatchString(s.Name):
+		return fmt.Errorf("strategies: %q is not a name of lower-case letters, digits and -", s.Name)
+	case registry[s.Name] != nil:
+		return fmt.Errorf("strategies: %s is registered already", s.Name)
+	case s.About == "" || s.Loses == "":
+		return fmt.Errorf("strategies: %s must say what it does (About), and when it loses or leaks data (Loses)",
+			s.Name)
+	case s.Plan == nil:
+		return fmt.Errorf("strategies: %s has no Plan", s.Name)
+	}
+	register(s)
+	return nil
+}
+
+var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,99}$`)
 
 // Lookup finds a strategy by name.
 func Lookup(name string) (*Strategy, bool) {

@@ -14,7 +14,7 @@ var _ = register(&Strategy{
 		"It needs the RocksDB state store, and a null key fails the query.",
 	Facts: transformWithStateFacts,
 	Params: []Param{
-		{Name: "ttl", Kind: Duration, Default: "1h", About: "TTL of the state, by the timestamp of the batch"},
+		{Name: "ttl", Kind: Duration, Default: "1h", Expires: true, About: "TTL of the state, by the timestamp of the batch"},
 		{Name: "copies", Kind: Enum, Values: []string{"read", "update"}, Default: "read",
 			About: "what a copy does with the state: read it, or write it again, which starts the TTL anew"},
 		{Name: "state_store", Kind: Enum, Values: []string{"rocksdb", "hdfs"}, Default: "rocksdb",

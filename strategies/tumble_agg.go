@@ -23,6 +23,8 @@ var _ = register(&Strategy{
 		p.Code = tumbleAggCode(args, job)
 		if args.Text("phases") == "two" {
 			p.Operator = "StreamExecLocalWindowAggregate, StreamExecGlobalWindowAggregate"
+			// Lateness is tested when a source hands on its buffer, which is of all keys: flink tumble-agg/late-checkpoint.
+			p.SharedCache, p.AtCheckpoints = true, true
 			size := args.Duration("size")
 			p.New = func(c *sim.Ctx) sim.Operator {
 				return &twoPhaseWindow{

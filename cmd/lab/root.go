@@ -17,6 +17,7 @@ const (
 	exitFine        = 0
 	exitFailed      = 1 // a check, a test or a recorded case failed
 	exitInvalid     = 2 // the input is invalid
+	exitDiffers     = 3 // a baseline differs, is stale, missing or edited by hand
 	exitInterrupted = 4
 	exitInternal    = 70
 )
@@ -75,7 +76,8 @@ func newRoot() *cobra.Command {
 		Long: `lab runs a stream with duplicates through many ways of removing them, side by side and on the same rows, and says
 which of them meet your requirements, which do not, and the number and the row that prove it.
 
-Exit codes: 0 fine, 1 a test failed, 2 the input is invalid, 4 interrupted, 70 internal error.`,
+Exit codes: 0 fine, 1 a test or an expectation failed, 2 the input is invalid, 3 a baseline differs, 4 interrupted,
+70 internal error.`,
 		Example: `  lab run scenarios/orders.yaml        run the article's experiment, write out/orders/report.html
   lab new payments                     a scenario of your own to start from
   lab compare out/orders out/orders-exact
@@ -94,12 +96,14 @@ Exit codes: 0 fine, 1 a test failed, 2 the input is invalid, 4 interrupted, 70 i
                                        the content keys of two rows, and why they differ
   lab explain --sql query.sql          what a deduplication query becomes, and what it does
   lab test conformance/testdata/flink  hold the operators against recordings of the real engine
-  lab test scenarios/semantics         run semantics tests, yours or the ones that the lab ships`,
+  lab test scenarios/semantics         run semantics tests, yours or the ones that the lab ships
+  lab check scenarios                  hold scenarios against their expectations and baselines, for CI`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(newRun(), newNew(), newInspect(), newTest(), newStrategies(), newExplain(), newKey(), newMeasure(),
-		newGen(), newSize(), newCompare(), newTrace())
+		newGen(), newSize(), newCompare(), newTrace(), newCheck(), newVersion(), newSchema())
+	completions(root)
 	return root
 }
 

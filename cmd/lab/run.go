@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,6 +49,10 @@ what it has measured by then in results.partial.json and report.partial.html, an
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "run only the strategies with these ids")
 	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "another seed than the scenario's")
 	cmd.Flags().IntVar(&o.seeds, "seeds", 1, "run under this many seeds, so that lab compare can tell change from chance")
+	cmd.Flags().StringSliceVar(&o.causes, "causes", nil, fmt.Sprintf("replay under these causes of difference, %d times "+
+		"each, or under all: %s (default interleaving and catch-up once, and what same_under requires)", lab.DefaultReplays,
+		strings.Join(scenarios.Causes, ", ")))
+	cmd.Flags().IntVar(&o.replays, "replays", 0, "replay so many times under each cause")
 	cmd.Flags().StringVar(&o.onBadRow, "on-bad-row", "", "of a trace: fail, or skip and count it (default as the scenario "+
 		"says, else fail)")
 	cmd.Flags().Float64Var(&o.scale, "scale", 0,
@@ -69,11 +74,15 @@ func (o *runOptions) check(scaleGiven bool) error {
 		}
 	}
 	check(o.seeds >= 1 && o.seeds <= 1000, "--seeds: %d must be from 1 to 1000", o.seeds)
+	check(o.replays >= 0 && o.replays <= 1000, "--replays: %d must be from 1 to 1000", o.replays)
+	var err error
+	if o.causes, err = chosenCauses(o.causes); err != nil {
+		faults = append(faults, err)
+	}
 	check(!scaleGiven || scenarios.IsScale(o.scale), "--scale: %v must be above 0 and at most a million", o.scale)
 	check(slices.Contains([]string{"", "fail", "skip"}, o.onBadRow),
 		"--on-bad-row: %q is neither fail nor skip", o.onBadRow)
 	if o.memoryText != "" {
-		var err error
 		if o.memory, err = parseMemory(o.memoryText); err != nil {
 			faults = append(faults, err)
 		}
@@ -108,6 +117,8 @@ type runOptions struct {
 	seed      uint64
 	seedGiven bool
 	seeds     int
+	causes    []string
+	replays   int
 	scale     float64
 	state     string
 	once      bool
@@ -122,14 +133,18 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	if err := fitsMemory(ctx, scenario, lab.Options{Only: o.only}, o.memory, o.scale); err != nil {
+	limit, err := fitsMemory(ctx, scenario, lab.Options{Only: o.only}, o.memory, o.scale)
+	switch {
+	case err != nil:
 		return err
+	case limit > 0: // the garbage must fit too
+		debug.SetMemoryLimit(limit)
 	}
 	folder := o.out
 	if folder == "" {
 		folder = filepath.Join("out", scenario.Name)
 	}
-	undo, err := writable(folder)
+	undo, err := writable("--out", folder)
 	if err != nil {
 		return err
 	}
@@ -139,8 +154,8 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	states := &stateFolder{}
 	defer states.remove()
 	progress := newProgress(stderr)
-	options := lab.Options{Only: o.only, OpenState: states.open, OpenTarget: openTarget(ctx, scenario, states),
-		Progress: progress.show, Once: o.once}
+	options := lab.Options{Only: o.only, Causes: o.causes, Replays: o.replays, OpenState: states.open,
+		OpenTarget: openTarget(ctx, scenario, states), Progress: progress.show, Once: o.once}
 	result, err := lab.RunSeeds(ctx, scenario, options, o.seeds)
 	progress.clear()
 	switch {
@@ -171,6 +186,20 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	return err
 }
 
+// chosenCauses reads the names of causes; all stands for all of them.
+func chosenCauses(names []string) ([]string, error) {
+	if slices.Equal(names, []string{"all"}) {
+		return scenarios.Causes, nil
+	}
+	for _, name := range names {
+		if !slices.Contains(scenarios.Causes, name) {
+			return nil, fmt.Errorf("--causes: there is no cause %q%s; write all, or some of %s", name,
+				stream.DidYouMean(name, scenarios.Causes), strings.Join(scenarios.Causes, ", "))
+		}
+	}
+	return names, nil
+}
+
 // reportFile and resultsFile are the names of a run's files. Those of a partial run stand beside those of a whole one.
 func reportFile(r *results.Run) string {
 	if r.Partial {
@@ -187,19 +216,19 @@ func resultsFile(r *results.Run) string {
 }
 
 // writable makes the folder, and finds out before the run whether files can be written to it. Undo removes a folder that
-// was not there before.
-func writable(folder string) (undo func(), err error) {
+// was not there before, and is empty. The flag that names the folder stands in messages.
+func writable(flag, folder string) (undo func(), err error) {
 	_, err = os.Stat(folder)
 	undo = func() {}
 	if errors.Is(err, os.ErrNotExist) {
 		undo = func() { _ = os.Remove(folder) }
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, fmt.Errorf("--out: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	f, err := os.CreateTemp(folder, ".probe-*")
 	if err != nil {
-		return nil, fmt.Errorf("--out: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return undo, errors.Join(f.Close(), os.Remove(f.Name()))
 }
@@ -309,6 +338,10 @@ func (p *progress) show(s lab.Progress) {
 		fmt.Fprintln(p.w, text)
 		return
 	}
+	p.overwrite(text)
+}
+
+func (p *progress) overwrite(text string) {
 	p.shown = true
 	fmt.Fprint(p.w, "\r\033[K"+text)
 }
