@@ -204,15 +204,21 @@ func answer(run *results.Run, order []*results.Strategy) (text string, met bool)
 	switch {
 	case len(order) == 0:
 		return "No strategy was run.", false
+	case run.Workload.Rows == 0:
+		return "The stream has no rows.", false
 	case len(run.Require) == 0:
 		return "The scenario states no requirement, so the numbers stand without a verdict.", false
 	case len(full) == 0:
 		return fmt.Sprintf("None of the %d strategies does.", len(order)), false
 	}
+	text = fmt.Sprintf("%d of %d: %s.", len(full), len(order), list(full))
 	if len(run.Summary) > 0 { // it names them
-		return fmt.Sprintf("%d of %d strategies.", len(full), len(order)), true
+		text = fmt.Sprintf("%d of %d strategies.", len(full), len(order))
 	}
-	return fmt.Sprintf("%d of %d: %s.", len(full), len(order), list(full)), true
+	if run.Partial {
+		return "So far: " + text, false
+	}
+	return text, true
 }
 
 func streamFacts(run *results.Run) []fact {

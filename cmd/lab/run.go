@@ -133,8 +133,12 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	if err := fitsMemory(ctx, scenario, lab.Options{Only: o.only}, o.memory, o.scale); err != nil {
+	limit, err := fitsMemory(ctx, scenario, lab.Options{Only: o.only}, o.memory, o.scale)
+	switch {
+	case err != nil:
 		return err
+	case limit > 0: // the garbage must fit too
+		debug.SetMemoryLimit(limit)
 	}
 	folder := o.out
 	if folder == "" {
