@@ -63,8 +63,10 @@ type Ctx struct {
 	newTable     func(ttl stream.Time) *Table
 	eventTimers  Wheel[Ref]
 	procTimers   Wheel[stream.Key]
-	eventLive    int // registered event-time timers that were not deleted
-	service      int // processing-time timers of the operator itself
+	eventCount   timers // of eventTimers
+	procCount    timers // of procTimers
+	eventLive    int    // registered event-time timers that were not deleted
+	service      int    // processing-time timers of the operator itself
 	assigners    []assigner
 	onTimer      func(TimerEvent)
 
@@ -227,6 +229,7 @@ func (c *Ctx) DropHeldLate(key stream.Key, tag stream.Tag, behind bool) {
 func (c *Ctx) EventTimer(at stream.Time, ref Ref) {
 	c.eventLive++
 	c.eventTimers.Add(at, ref)
+	c.eventCount.set++
 	c.tellTimer(at, true, false)
 }
 
@@ -237,6 +240,7 @@ func (c *Ctx) ForgetEventTimer() { c.eventLive-- }
 // ProcTimer registers a processing-time timer for a key.
 func (c *Ctx) ProcTimer(at stream.Time, key stream.Key) {
 	c.procTimers.Add(at, key)
+	c.procCount.set++
 	c.tellTimer(at, false, false)
 }
 
@@ -254,4 +258,5 @@ var ServiceKey = stream.Key{Hi: math.MaxUint64, Lo: math.MaxUint64}
 func (c *Ctx) ServiceTimer(at stream.Time) {
 	c.service++
 	c.procTimers.Add(at, ServiceKey)
+	c.procCount.set++
 }
