@@ -8,9 +8,11 @@ import (
 	"slices"
 	"sync"
 
+	"deduplab/gen"
 	"deduplab/results"
 	"deduplab/scenarios"
 	"deduplab/sim"
+	"deduplab/strategies"
 	"deduplab/stream"
 )
 
@@ -31,6 +33,7 @@ type replay struct {
 	cause string
 	feed  sim.Perturbation
 	job   scenarios.Job
+	ask   gen.Ask
 	// times and by scale what state is kept for: see strategies.Strategy.ScaleExpiry.
 	times, by int64
 
@@ -66,6 +69,8 @@ var causes = []cause{
 	{"retention", keepsAll, func(_ *run, p *replay, i, n int) { // each time it begins later
 		p.feed.Retention = p.job.Retention * stream.Time(n-i) / stream.Time(n)
 	}},
+	{"lookup", noLookup, func(_ *run, p *replay, i, _ int) { p.ask.Lookups = i + 1 }},
+	{"functions", noFunction, func(_ *run, p *replay, i, _ int) { p.ask.Functions = i + 1 }},
 	{"batches", oneAtATime, func(r *run, p *replay, i, _ int) {
 		f, j := turn(factors, i), &p.job
 		for _, span := range []*stream.Time{&j.Spark.Trigger.Every, &j.Checkpoint.Interval, &j.MiniBatch.Latency} {
@@ -141,6 +146,31 @@ func keepsAll(r *run, _ entry) string {
 	return ""
 }
 
+func noLookup(r *run, e entry) string {
+	return r.leavesOut(e, "looks nothing up", func(f stream.Function) bool { return f == stream.Lookup })
+}
+
+func noFunction(r *run, e entry) string {
+	return r.leavesOut(e, "calls no function such as now()", func(f stream.Function) bool {
+		return f != stream.NoFunction && f != stream.Lookup
+	})
+}
+
+// leavesOut says why no column by some functions is in what a strategy goes by and emits; empty where one is.
+func (r *run) leavesOut(e entry, nothing string, by func(stream.Function) bool) string {
+	isBy := func(c stream.Column) bool { return by(c.Function) }
+	schema := e.workload.Schema()
+	switch out := e.plan.Output; {
+	case !slices.ContainsFunc(r.scenario.Job.Adds, isBy):
+		return "the query " + nothing + ": see job.adds"
+	case out == strategies.KeyOnly:
+		return "its result has nothing but the key"
+	case out == strategies.KeyAndColumn && !isBy(schema.Columns[e.plan.Column]):
+		return "its result leaves the column out"
+	}
+	return ""
+}
+
 func oneAtATime(_ *run, e entry) string {
 	if e.plan.InBatches || e.plan.Batch != nil || e.plan.AtCheckpoints {
 		return ""
@@ -163,6 +193,13 @@ func (r *run) allCauses() map[string]int {
 	n := map[string]int{"interleaving": 1, "catch-up": 1}
 	if r.scenario.Job.Retention > 0 {
 		n["retention"] = 1
+	}
+	for _, c := range r.scenario.Job.Adds {
+		if c.Function == stream.Lookup {
+			n["lookup"] = 1
+		} else {
+			n["functions"] = 1
+		}
 	}
 	for _, q := range r.scenario.Require {
 		for _, name := range q.Causes {
@@ -215,7 +252,9 @@ func (r *run) planReplays() {
 func (r *run) under(c cause, p *replay) *run {
 	scenario := *r.scenario
 	scenario.Job = p.job
-	v := &run{scenario: &scenario, options: r.options, workload: r.workload, perturbation: p.feed}
+	v := &run{scenario: &scenario, options: r.options, source: r.source, perturbation: p.feed, ask: p.ask,
+		moments: r.batchMoment}
+	v.workload = v.asked(p.ask)
 	for _, e := range r.entries {
 		args, _ := e.Strategy.ScaleExpiry(e.Args, p.times, p.by)
 		again := e.Entry

@@ -109,7 +109,9 @@ type Job struct {
 	// span lacks the rows that are older, one by one (Kafka deletes whole segments): the cause retention. The run itself
 	// reads every row as it arrives.
 	Retention stream.Time
-	Spark     Spark
+	// Adds are columns that the query adds to the rows in front of the strategies, each by a function.
+	Adds  []stream.Column
+	Spark Spark
 }
 
 // Spark is what the micro-batch queries of a job run in. Defaults are Spark's own, but for the trigger: Spark's starts
@@ -184,8 +186,8 @@ const (
 var Versions = []string{"first", "last"}
 
 // Causes lists what must not change a result: the perturbations under which a run is replayed.
-var Causes = []string{"interleaving", "catch-up", "watermarks", "idleness", "state-ttl", "retention", "batches",
-	"parallelism"}
+var Causes = []string{"interleaving", "catch-up", "watermarks", "idleness", "state-ttl", "retention", "lookup",
+	"functions", "batches", "parallelism"}
 
 // Version is the version of an event that the result must end with, first or last by event time; empty if any will do.
 func (s *Scenario) Version() string {

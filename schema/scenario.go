@@ -4,6 +4,7 @@ import (
 	"deduplab/results"
 	"deduplab/scenarios"
 	"deduplab/strategies"
+	"deduplab/stream"
 )
 
 // scenario describes what scenarios.Load reads.
@@ -145,6 +146,8 @@ func job() *Schema {
 		may("catch_up_rate", rate()),
 		may("retention", duration()),
 		may("skew", whole()),
+		may("adds", about("columns that the query adds, whose values are others when it is run again", list(object(
+			must("column", text()), must("function", choice(stream.Functions...)))))),
 	)
 }
 
