@@ -52,7 +52,7 @@ func (r *run) findDifferences(ctx context.Context) error {
 	all := slices.Concat(wanted...)
 	seen := make([][]*watchLane, len(r.replays))
 	var before []*watchLane
-	err := atOnce(1+len(r.replays), func(j int) (err error) {
+	err := r.atOnce(1+len(r.replays), func(j int) (err error) {
 		if j == 0 {
 			before, err = r.watch(ctx, all)
 		} else {
@@ -185,7 +185,7 @@ func (l *watchLane) concerns(row *stream.Row) bool {
 // smallestDifference finds the key that differs with the fewest changes: one that ends with other rows if there is one,
 // else one whose changes differ. It puts the two timelines side by side.
 func (r *run) smallestDifference(p *replay, strategy int, before, after *watched) *found {
-	e := r.entries[strategy]
+	e, again := r.entries[strategy], p.run.entries[strategy].workload
 	keys := append(before.keys[:len(before.keys):len(before.keys)], after.keys...)
 	for _, same := range []func(a, b []watchedChange) bool{sameEnd, sameChanges} {
 		var smallest []watchedChange
@@ -198,8 +198,8 @@ func (r *run) smallestDifference(p *replay, strategy int, before, after *watched
 			}
 			smallest = all
 			f = &found{event: all[0].Tag.Event(), short: len(all) < longStory, text: fmt.Sprintf(
-				"%s: %s in the run, %s under %s", r.rowText(e, all[0].Tag), r.timeline(a, e.workload),
-				r.timeline(b, p.run.entries[strategy].workload), p.cause)}
+				"%s: %s in the run, %s under %s", r.rowText(e, all[0].Tag), r.timeline(a, e.workload, again),
+				r.timeline(b, again, e.workload), p.cause)}
 		}
 		if f != nil {
 			return f
@@ -259,8 +259,9 @@ func (r *run) rowText(e entry, tag stream.Tag) string {
 	return strings.Join(parts, " ")
 }
 
-// timeline lists the changes of a key, with what kind of row each is about, its event time and what the query has added.
-func (r *run) timeline(changes []watchedChange, records stream.Records) string {
+// timeline lists the changes of a key, with what kind of row each is about and its event time, and those of its columns
+// that have other values in the other records.
+func (r *run) timeline(changes []watchedChange, records, others stream.Records) string {
 	if len(changes) == 0 {
 		return "nothing"
 	}
@@ -276,8 +277,11 @@ func (r *run) timeline(changes []watchedChange, records stream.Records) string {
 		text := fmt.Sprintf("%s %s of %s", c.Kind, r.workload.Origins()[c.Tag.Origin()],
 			stream.FormatDuration(at.Floor(1000)))
 		for j, column := range records.Schema().Columns {
-			if column.Function != stream.NoFunction {
-				text += " with " + column.Name + "=" + records.Record(c.Tag)[j].Format(column)
+			if column.Function == stream.NoFunction {
+				continue
+			}
+			if v := records.Record(c.Tag)[j]; v != others.Record(c.Tag)[j] {
+				text += " with " + column.Name + "=" + v.Format(column)
 			}
 		}
 		parts = append(parts, text)

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -277,7 +278,7 @@ func (r *run) replay(ctx context.Context, times map[string]int) error {
 	r.times = times
 	r.planReplays()
 	told := r.sharedProgress(len(r.replays))
-	return atOnce(len(r.replays), func(i int) (err error) {
+	return r.atOnce(len(r.replays), func(i int) (err error) {
 		p := r.replays[i]
 		p.run.options.Progress = told(i)
 		pass, err := p.run.pass(ctx, ReplayStage, nil)
@@ -312,9 +313,9 @@ func (r *run) sharedProgress(n int) func(i int) func(Progress) {
 	}
 }
 
-// atOnce does n things, as many at a time as there are processors. The first error, in their order, counts; none is begun
+// atOnce does n things, as many at a time as the options say. The first error, in their order, counts; none is begun
 // after one.
-func atOnce(n int, do func(i int) error) error {
+func (r *run) atOnce(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var mu sync.Mutex
 	next := 0
@@ -328,7 +329,7 @@ func atOnce(n int, do func(i int) error) error {
 		return next - 1
 	}
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
+	for range min(cmp.Or(r.options.AtOnce, runtime.GOMAXPROCS(0)), n) {
 		wg.Go(func() {
 			for i := take(); i >= 0; i = take() {
 				err := do(i)

@@ -37,6 +37,8 @@ type Options struct {
 	Causes []string
 	// Replays is the number of replays under each cause; 0: as above.
 	Replays int
+	// AtOnce is how many replays run at a time, each in the memory of one run; 0: as many as there are processors.
+	AtOnce int
 	// runClosed replays strategies even under causes that they cannot be open to.
 	runClosed bool
 	// Progress is told from time to time what the run is doing; may be nil.

@@ -155,6 +155,14 @@ func (j Job) call(f stream.Function) string {
 	return strings.ToUpper(f.String()) + "(" + arguments + ")"
 }
 
+// sparkCall is call as Spark writes it.
+func (j Job) sparkCall(f stream.Function) string {
+	if f == stream.Now {
+		return "current_timestamp()"
+	}
+	return strings.ToLower(j.call(f))
+}
+
 // contentKey renders the hash of some columns, each cast to text, with a sentinel for NULL and a separator. It tells
 // the same rows apart as Spark's does, but Flink writes moments in another way, so keys of the two engines do not match.
 func contentKey(columns []string) string {

@@ -133,7 +133,8 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	if err := fitsMemory(ctx, scenario, lab.Options{Only: o.only}, o.memory, o.scale); err != nil {
+	atOnce, err := fitsMemory(ctx, scenario, lab.Options{Only: o.only}, o.memory, o.scale)
+	if err != nil {
 		return err
 	}
 	folder := o.out
@@ -150,7 +151,7 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	states := &stateFolder{}
 	defer states.remove()
 	progress := newProgress(stderr)
-	options := lab.Options{Only: o.only, Causes: o.causes, Replays: o.replays, OpenState: states.open,
+	options := lab.Options{Only: o.only, Causes: o.causes, Replays: o.replays, AtOnce: atOnce, OpenState: states.open,
 		OpenTarget: openTarget(ctx, scenario, states), Progress: progress.show, Once: o.once}
 	result, err := lab.RunSeeds(ctx, scenario, options, o.seeds)
 	progress.clear()
