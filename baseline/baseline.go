@@ -24,10 +24,8 @@ type Baseline struct {
 	Scenario string   `json:"scenario"`
 	Versions Versions `json:"versions"`
 	Seed     uint64   `json:"seed"`
-	// Workload, Job and Require are fingerprints of the scenario's sections with everything left to the defaults.
-	Workload string `json:"workload"`
-	Job      string `json:"job"`
-	Require  string `json:"require"`
+	// Sections has fingerprints of the scenario's sections with everything left to the defaults.
+	Sections map[string]string `json:"sections"`
 	// Stream is a fingerprint of the rows themselves, and Events the number of logical events.
 	Stream     string     `json:"stream"`
 	Events     uint64     `json:"events"`
@@ -54,8 +52,10 @@ type Strategy struct {
 	// Verdicts are by requirement, Same by cause: in how many replays of how many the final table was the same.
 	Verdicts map[string]string `json:"verdicts"`
 	Same     map[string]string `json:"same"`
-	// Metrics has those that are not 0, by name; null: not known.
-	Metrics map[string]*float64 `json:"metrics,omitempty"`
+	// Metrics has those that are not 0, by name. Unknown names those that are not known, or all that begin with the name
+	// and a point: after, spark.numRowsRemoved.
+	Metrics map[string]float64 `json:"metrics,omitempty"`
+	Unknown string             `json:"unknown,omitempty"`
 	// Fates has the first events that have another fate than to be kept, at most Listed, by fate.
 	Fates map[string]string `json:"fates,omitempty"`
 	// Ranges are digests of the fates in as many equal ranges of events.

@@ -3,6 +3,8 @@ package baseline_test
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -16,19 +18,20 @@ import (
 func run(fates string) *baseline.Baseline {
 	leaked := float64(strings.Count(fates, "l"))
 	b := &baseline.Baseline{
-		Schema: baseline.Schema, Scenario: "x", Seed: 1, Workload: "w", Job: "j", Require: "r", Stream: "s",
+		Schema: baseline.Schema, Scenario: "x", Seed: 1, Sections: map[string]string{"workload": "w", "job": "j"}, Stream: "s",
 		Events: uint64(len(fates)), Versions: baseline.Versions{Generator: 1, Rules: 1, Measuring: 1},
 	}
 	s := baseline.Strategy{
 		ID: "ptf", Name: "ptf", Params: map[string]string{"ttl": "1h"}, Changelog: "I", Class: "per key",
 		Verdicts: map[string]string{"lost": "pass"}, Same: map[string]string{"catch-up": "1/1"},
-		Metrics: map[string]*float64{},
+		Metrics: map[string]float64{},
 	}
 	if leaked > 0 {
-		s.Metrics["leaked"] = &leaked
+		s.Metrics["leaked"] = leaked
 	}
 	s.AddFates(b.Events, func(event uint64) string { return fateIn(fates, event) })
 	b.Strategies = []baseline.Strategy{s}
+	_ = b.Write(io.Discard) // sets the checksum
 	return b
 }
 
@@ -54,7 +57,7 @@ func TestCompare(t *testing.T) {
 	}{
 		{name: "nothing"},
 		{name: "the seed", change: func(b *baseline.Baseline) { b.Seed = 2 }, scenario: "seed 1 -> 2"},
-		{name: "a section", change: func(b *baseline.Baseline) { b.Job = "k" }, scenario: "section job"},
+		{name: "a section", change: func(b *baseline.Baseline) { b.Sections["job"] = "k" }, scenario: "section job"},
 		{name: "a parameter", change: func(b *baseline.Baseline) { b.Strategies[0].Params["ttl"] = "2h" },
 			scenario: "strategy ptf: ttl 1h -> 2h"},
 		{name: "another strategy", change: func(b *baseline.Baseline) { b.Strategies[0].ID = "other" },
@@ -73,7 +76,7 @@ func TestCompare(t *testing.T) {
 			reasons: "the scenario and its rows are the same: the rules of the engine, or what the lab measures",
 			ofPtf:   "verdict on lost: pass -> fail"},
 		{name: "a number that is not known any more",
-			change:  func(b *baseline.Baseline) { b.Strategies[0].Metrics["leaked"] = nil },
+			change:  func(b *baseline.Baseline) { b.Strategies[0].Unknown = "leaked" },
 			reasons: "the scenario and its rows are the same: the rules of the engine, or what the lab measures",
 			ofPtf:   "leaked: 2 -> unknown"},
 		{name: "refused", change: func(b *baseline.Baseline) { b.Strategies[0].Refused = "no" },
@@ -144,6 +147,20 @@ func TestFirstEvent(t *testing.T) {
 			t.Fatalf("event %d is among the first %d, but only a range is told: %+v", want, baseline.Listed, *got)
 		}
 	})
+}
+
+// Metrics that are 0 are left out, and a group of which none is known has one word.
+func TestSetMetrics(t *testing.T) {
+	values := map[string]float64{"leaked": 0, "lost": 3, "spark.a": 1}
+	s := baseline.Strategy{}
+	s.SetMetrics([]string{"after.x", "after.y", "fates.swallowed", "leaked", "lost", "spark.a", "spark.b"},
+		func(name string) (float64, bool) { v, ok := values[name]; return v, ok })
+	if want := map[string]float64{"lost": 3, "spark.a": 1}; !maps.Equal(s.Metrics, want) {
+		t.Errorf("known are %v, want %v", s.Metrics, want)
+	}
+	if want := "after fates spark.b"; s.Unknown != want {
+		t.Errorf("unknown are %q, want %q", s.Unknown, want)
+	}
 }
 
 // What is written is read again, and an edit by hand is found out.

@@ -3,6 +3,7 @@ package baseline
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,11 +75,9 @@ func changedScenario(then, now *Baseline) []string {
 	if then.Seed != now.Seed {
 		out = append(out, fmt.Sprintf("seed %d -> %d", then.Seed, now.Seed))
 	}
-	for _, section := range []struct{ name, then, now string }{
-		{"workload", then.Workload, now.Workload}, {"job", then.Job, now.Job}, {"require", then.Require, now.Require},
-	} {
-		if section.then != section.now {
-			out = append(out, "section "+section.name)
+	for _, name := range keys(then.Sections, now.Sections) {
+		if then.Sections[name] != now.Sections[name] {
+			out = append(out, "section "+name)
 		}
 	}
 	return out
@@ -112,11 +111,13 @@ func reasons(then, now *Baseline, scenarioChanged bool) []string {
 	version("the generator", a.Generator, b.Generator)
 	version("the engine's rules", a.Rules, b.Rules)
 	version("what the lab measures", a.Measuring, b.Measuring)
-	same := then.Workload == now.Workload && then.Seed == now.Seed
+	same := then.Sections["workload"] == now.Sections["workload"] && then.Seed == now.Seed
 	switch {
 	case same && then.Stream != now.Stream && a.Generator == b.Generator:
 		out = append(out, "the rows are others though the workload and its seed are the same: the trace, "+
 			"or the generator")
+	case !scenarioChanged && out == nil && then.Edited():
+		out = append(out, "the scenario and its rows are the same: the edit by hand, if not the engine's rules")
 	case !scenarioChanged && out == nil:
 		out = append(out, "the scenario and its rows are the same: the rules of the engine, or what the lab measures")
 	}
@@ -143,7 +144,8 @@ func changes(then, now *Strategy) []string {
 	if then.Refused != "" || now.Refused != "" {
 		return out // one of the two has no numbers
 	}
-	for _, name := range keys(then.Metrics, now.Metrics) {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(results.MetricNames(),
+		keys(then.Metrics, now.Metrics)...)))) {
 		a, knownA := then.metric(name)
 		b, knownB := now.metric(name)
 		switch {
@@ -158,14 +160,37 @@ func changes(then, now *Strategy) []string {
 
 // metric returns a metric's value; ok is false where it is not known.
 func (s *Strategy) metric(name string) (value float64, ok bool) {
-	v, listed := s.Metrics[name]
-	switch {
-	case !listed:
-		return 0, true
-	case v == nil:
+	group, _, _ := strings.Cut(name, ".")
+	unknown := strings.Fields(s.Unknown)
+	if slices.Contains(unknown, name) || slices.Contains(unknown, group) {
 		return 0, false
 	}
-	return *v, true
+	return s.Metrics[name], true
+}
+
+// SetMetrics keeps the metrics that have a name in names, which value answers for.
+func (s *Strategy) SetMetrics(names []string, value func(name string) (v float64, ok bool)) {
+	s.Metrics = map[string]float64{}
+	known := map[string]bool{}
+	for _, name := range names {
+		if v, ok := value(name); ok {
+			group, _, _ := strings.Cut(name, ".")
+			known[group] = true
+			if v != 0 {
+				s.Metrics[name] = v
+			}
+		}
+	}
+	var unknown []string
+	for _, name := range names {
+		group, _, _ := strings.Cut(name, ".")
+		if !known[group] {
+			unknown = append(unknown, group)
+		} else if _, ok := value(name); !ok {
+			unknown = append(unknown, name)
+		}
+	}
+	s.Unknown = strings.Join(slices.Compact(unknown), " ")
 }
 
 func known(metric string, value float64, ok bool) string {
@@ -177,11 +202,11 @@ func known(metric string, value float64, ok bool) string {
 
 // exact writes a value so that two that differ look different.
 func exact(metric string, value float64) string {
-	switch results.UnitOf(metric) {
-	case results.Millis:
-		return results.FormatCount(int64(value)) + " ms"
-	case results.Share:
+	switch {
+	case value != math.Trunc(value) || results.UnitOf(metric) == results.Share:
 		return strconv.FormatFloat(value, 'g', -1, 64)
+	case results.UnitOf(metric) == results.Millis:
+		return results.FormatCount(int64(value)) + " ms"
 	}
 	return results.FormatCount(int64(value))
 }
@@ -192,9 +217,10 @@ func by(metric string, then, now float64) string {
 	if now < then {
 		sign = "-"
 	}
-	distance := exact(metric, max(now-then, then-now))
-	if results.UnitOf(metric) == results.Share {
-		distance = strconv.FormatFloat(max(now-then, then-now), 'g', 3, 64)
+	far := max(now-then, then-now)
+	distance := exact(metric, far)
+	if far != math.Trunc(far) {
+		distance = strconv.FormatFloat(far, 'g', 3, 64)
 	}
 	if then == 0 {
 		return sign + distance

@@ -50,8 +50,8 @@ func (c *Checked) baseline() *baseline.Baseline {
 	b := &baseline.Baseline{
 		Schema: baseline.Schema, Scenario: s.Name, Seed: s.Seed,
 		Versions: baseline.Versions{Generator: gen.Version, Rules: strategies.RulesVersion, Measuring: Version},
-		Workload: s.WorkloadSpec(), Job: s.JobSpec(), Require: s.RequireSpec(),
-		Stream: fmt.Sprintf("%016x", survey.digest), Events: uint64(survey.firsts),
+		Sections: s.Sections(),
+		Stream:   fmt.Sprintf("%016x", survey.digest), Events: uint64(survey.firsts),
 	}
 	for i := range c.Run.Strategies {
 		r := &c.Run.Strategies[i]
@@ -66,7 +66,7 @@ func (c *Checked) baseline() *baseline.Baseline {
 			kept.Same[d.Cause] = d.Same()
 		}
 		if r.Refused == "" {
-			kept.Metrics = gated(r)
+			kept.SetMetrics(gated, r.Metric)
 			kept.AddFates(b.Events, func(event uint64) string { return c.fate(i, event) })
 		}
 		b.Strategies = append(b.Strategies, kept)
@@ -74,20 +74,10 @@ func (c *Checked) baseline() *baseline.Baseline {
 	return b
 }
 
-// gated are the metrics that are the same on every machine, but for those that are 0.
-func gated(s *results.Strategy) map[string]*float64 {
-	out := map[string]*float64{}
-	for _, name := range results.MetricNames() {
-		switch v, ok := s.Metric(name); {
-		case name == "state.physical_bytes":
-		case !ok:
-			out[name] = nil
-		case v != 0:
-			out[name] = &v
-		}
-	}
-	return out
-}
+// gated are the metrics that are the same on every machine.
+var gated = slices.DeleteFunc(results.MetricNames(), func(name string) bool {
+	return name == "state.physical_bytes" || name == "state.bytes_per_key"
+})
 
 func (c *Checked) fate(strategy int, event uint64) string {
 	fate, rows := c.run.base.lanes[strategy].ledger.FateOf(event)

@@ -63,7 +63,9 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 	}
 	if n := s.WriteDuplicates; n > 0 {
 		why := "a batch that had failed after the write was run again"
-		if job.Spark != nil && job.Spark.MigrateMS > 0 {
+		if s.Spark == nil {
+			why = "after a crash rows were handled again that had gone out"
+		} else if job.Spark != nil && job.Spark.MigrateMS > 0 {
 			why = "the new query has read again what the old one had written"
 		}
 		note("%s rows stand in the result twice, because %s", count(n), why)

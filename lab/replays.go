@@ -67,6 +67,12 @@ var causes = []cause{
 		f := turn([]factor{{10, 1}, {1, 2}, {100, 1}, {1, 10}, {2, 1}}, i)
 		p.times, p.by = f.times, f.by
 	}},
+	{"restart", nil, func(r *run, p *replay, i, _ int) { // at any moment, for a minute
+		from, to := r.source.Span()
+		random := rand.New(rand.NewPCG(r.scenario.Seed, uint64(i)))
+		crash := sim.Failure{Kind: sim.CrashFailure, Down: 60_000, At: 1 + stream.Time(random.Int64N(max(int64(to-from), 1)))}
+		p.job.Failures = append(slices.Clip(p.job.Failures), scenarios.Failure{Failure: crash})
+	}},
 	{"retention", keepsAll, func(_ *run, p *replay, i, n int) { // each time it begins later
 		p.feed.Retention = p.job.Retention * stream.Time(n-i) / stream.Time(n)
 	}},
@@ -172,14 +178,20 @@ func (r *run) leavesOut(e entry, nothing string, by func(stream.Function) bool) 
 	return ""
 }
 
-func oneAtATime(_ *run, e entry) string {
+func oneAtATime(r *run, e entry) string {
+	if r.recovers(e) {
+		return ""
+	}
 	if e.plan.InBatches || e.plan.Batch != nil || e.plan.AtCheckpoints {
 		return ""
 	}
 	return "it takes a record at a time, and a checkpoint changes nothing that comes out"
 }
 
-func ownKeys(_ *run, e entry) string {
+func ownKeys(r *run, e entry) string {
+	if r.recovers(e) {
+		return ""
+	}
 	switch {
 	case e.plan.Batch != nil && len(e.plan.Front) == 0:
 		return "the rows of a key meet in one partition of a batch, in the order in which they came"

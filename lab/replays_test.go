@@ -31,6 +31,8 @@ import (
 //	sources that are read again     retention, lookup
 //	non-deterministic functions     functions
 //
+// Restart, batches and parallelism come on top.
+//
 // causesTold are what the articles say of them. Open are the causes under which the final table differs in some replay.
 var causesTold = []struct {
 	says      string
@@ -38,23 +40,29 @@ var causesTold = []struct {
 	params    string
 	differ    bool // copies have another price
 	functions bool // the query adds the time and a lookup
+	again     bool // delivery is at least once, else exactly once
 	open      string
 }{
-	{"what uses neither time nor TTL is open to its source alone", "select-distinct", "ttl: 0s", false, false, "retention"},
-	{"and stays so where copies differ", "select-distinct", "ttl: 0s", true, false, "retention"},
-	{"a key alone is the same key whichever row brings it", "select-distinct-key", "ttl: 0s", true, false, "retention"},
-	{"with identical duplicates the order of arrival does not matter", "proctime-asc", "ttl: 0s", false, false, "retention"},
-	{"with others it does", "proctime-asc", "ttl: 0s", true, false, "interleaving catch-up retention"},
-	{"any solution is non-deterministic if state TTL is used", "proctime-asc", "ttl: 10m", false, false,
-		"state-ttl retention"},
-	{"be it ordered by a column that is no time", "nontime", "order_by: price asc; ttl: 10m", false, false,
-		"state-ttl retention"},
-	{"where watermarks are used, late events are dropped", "rowtime-asc", "ttl: 0s", false, false,
-		"interleaving catch-up watermarks idleness retention"},
-	{"a column from a function makes identical duplicates differ", "proctime-asc", "ttl: 0s", false, true,
-		"interleaving catch-up retention lookup functions"},
-	{"and is in the key of a whole-row DISTINCT", "select-distinct", "ttl: 0s", false, true, "retention lookup functions"},
-	{"a result that leaves it out is closed to it", "select-distinct-key", "ttl: 0s", false, true, "retention"},
+	{says: "what uses neither time nor TTL is open to its source alone", strategy: "select-distinct", open: "retention"},
+	{says: "and stays so where copies differ", strategy: "select-distinct", differ: true, open: "retention"},
+	{says: "a key is the same key whichever row brings it", strategy: "select-distinct-key", differ: true,
+		open: "retention"},
+	{says: "with identical duplicates the order of arrival does not matter", strategy: "proctime-asc", open: "retention"},
+	{says: "with others it does", strategy: "proctime-asc", differ: true, open: "interleaving catch-up restart retention"},
+	{says: "any solution is non-deterministic if state TTL is used", strategy: "proctime-asc", params: "ttl: 10m",
+		open: "state-ttl retention"},
+	{says: "be it ordered by a column that is no time", strategy: "nontime", params: "order_by: price asc; ttl: 10m",
+		open: "state-ttl retention"},
+	{says: "where watermarks are used, late events are dropped", strategy: "rowtime-asc",
+		open: "interleaving catch-up watermarks idleness restart retention"},
+	{says: "a column from a function makes identical duplicates differ", strategy: "proctime-asc", functions: true,
+		open: "interleaving catch-up restart retention lookup functions"},
+	{says: "and is in the key of a whole-row DISTINCT", strategy: "select-distinct", functions: true,
+		open: "retention lookup functions"},
+	{says: "a result that leaves it out is closed to it", strategy: "select-distinct-key", functions: true,
+		open: "retention"},
+	{says: "a restart writes again what had gone out, unless delivery is exactly once", strategy: "select-distinct",
+		again: true, open: "restart retention"},
 }
 
 func TestClaimsOfDeterminism(t *testing.T) {
@@ -63,10 +71,14 @@ func TestClaimsOfDeterminism(t *testing.T) {
 		if c.functions {
 			add(s, stream.Now, stream.Lookup)
 		}
+		if !c.again {
+			s.Job.Checkpoint.Delivery = "exactly-once"
+		}
 		params := map[string]string{}
 		for _, p := range strings.Split(c.params, "; ") {
-			name, value, _ := strings.Cut(p, ": ")
-			params[name] = value
+			if name, value, ok := strings.Cut(p, ": "); ok {
+				params[name] = value
+			}
 		}
 		strategy, _ := strategies.Find(c.strategy)
 		args, faults := strategy.Resolve(params, s.Workload.Schema)
@@ -116,101 +128,101 @@ func TestConcurrentReplays(t *testing.T) {
 //	same      all is the same in all replays
 //	-         by construction: the strategy cannot be open to the cause
 const matrix = `
-exact copies                      interleaving  catch-up  watermarks  idleness  state-ttl  retention  lookup  functions  batches  parallelism
-anti-join-backfill                same          same      -           -         -          table      -       -          same     -
-append-batch-sink                 same          same      -           -         -          table      -       -          same     -
-audit                             same          same      -           -         -          table      -       -          same     -
-changelog-normalize               same          same      -           -         same       table      -       -          -        -
-drop-duplicates                   same          same      -           -         -          table      -       -          same     -
-drop-duplicates-within-watermark  same          same      -           -         -          table      -       -          same     -
-flat-map-groups-with-state        same          same      -           -         -          table      -       -          same     -
-group-by-min                      same          same      -           -         table      table      -       -          -        -
-idempotent-batch-sink             same          same      -           -         -          table      -       -          same     -
-keyed-process                     same          same      -           -         table      table      -       -          -        -
-late-dlq                          table         table     table       table     -          table      -       -          table    table
-latest-wins                       same          same      -           -         -          table      -       -          same     -
-merge-insert-only                 table         table     -           -         -          table      -       -          table    -
-merge-upsert-latest               same          same      -           -         -          table      -       -          same     -
-nontime                           same          same      -           -         table      table      -       -          same     same
-nontime-to-changelog              same          same      -           -         table      table      -       -          same     same
-pass-through                      same          same      -           -         -          table      -       -          -        -
-pk-not-enforced                   same          same      -           -         -          table      -       -          -        -
-proctime-asc                      same          same      -           -         table      table      -       -          -        -
-proctime-desc                     same          same      -           -         table      table      -       -          -        -
-ptf                               same          same      -           -         table      table      -       -          -        -
-rowtime-asc                       table         table     table       table     same       table      -       -          -        same
-rowtime-desc                      same          same      -           -         table      table      -       -          -        -
-select-distinct                   same          same      -           -         table      table      -       -          -        -
-select-distinct-key               same          same      -           -         table      table      -       -          -        -
-tiered                            same          same      -           -         -          table      -       -          same     -
-transform-with-state              same          same      -           -         table      table      -       -          same     -
-tumble-agg                        table         table     same        table     -          table      -       -          table    same
-window-dedup                      table         table     same        table     -          table      -       -          -        same
-window-topn                       table         table     same        table     -          table      -       -          -        same
+exact copies                      interleaving  catch-up  watermarks  idleness  state-ttl  restart  retention  lookup  functions  batches  parallelism
+anti-join-backfill                same          same      -           -         -          same     table      -       -          same     -
+append-batch-sink                 same          same      -           -         -          same     table      -       -          same     -
+audit                             same          same      -           -         -          same     table      -       -          same     -
+changelog-normalize               same          same      -           -         same       table    table      -       -          -        -
+drop-duplicates                   same          same      -           -         -          same     table      -       -          same     -
+drop-duplicates-within-watermark  same          same      -           -         -          same     table      -       -          same     -
+flat-map-groups-with-state        same          same      -           -         -          same     table      -       -          same     -
+group-by-min                      same          same      -           -         table      table    table      -       -          -        -
+idempotent-batch-sink             same          same      -           -         -          same     table      -       -          same     -
+keyed-process                     same          same      -           -         table      table    table      -       -          -        -
+late-dlq                          table         table     table       table     -          table    table      -       -          table    table
+latest-wins                       same          same      -           -         -          same     table      -       -          same     -
+merge-insert-only                 table         table     -           -         -          table    table      -       -          table    -
+merge-upsert-latest               same          same      -           -         -          same     table      -       -          same     -
+nontime                           same          same      -           -         table      table    table      -       -          same     same
+nontime-to-changelog              same          same      -           -         table      table    table      -       -          same     same
+pass-through                      same          same      -           -         -          table    table      -       -          -        -
+pk-not-enforced                   same          same      -           -         -          table    table      -       -          -        -
+proctime-asc                      same          same      -           -         table      table    table      -       -          -        -
+proctime-desc                     same          same      -           -         table      table    table      -       -          -        -
+ptf                               same          same      -           -         table      table    table      -       -          -        -
+rowtime-asc                       table         table     table       table     same       table    table      -       -          -        same
+rowtime-desc                      same          same      -           -         table      table    table      -       -          -        -
+select-distinct                   same          same      -           -         table      table    table      -       -          -        -
+select-distinct-key               same          same      -           -         table      table    table      -       -          -        -
+tiered                            same          same      -           -         -          same     table      -       -          same     -
+transform-with-state              same          same      -           -         table      same     table      -       -          same     -
+tumble-agg                        table         table     same        table     -          table    table      -       -          table    same
+window-dedup                      table         table     same        table     -          table    table      -       -          -        same
+window-topn                       table         table     same        table     -          table    table      -       -          -        same
 
-copies that differ                interleaving  catch-up  watermarks  idleness  state-ttl  retention  lookup  functions  batches  parallelism
-anti-join-backfill                table         table     -           -         -          table      -       -          same     -
-append-batch-sink                 same          same      -           -         -          table      -       -          same     -
-audit                             same          same      -           -         -          table      -       -          same     -
-changelog-normalize               same          same      -           -         same       table      -       -          -        -
-drop-duplicates                   table         table     -           -         -          table      -       -          same     -
-drop-duplicates-within-watermark  table         table     -           -         -          table      -       -          same     -
-flat-map-groups-with-state        table         table     -           -         -          table      -       -          same     -
-group-by-min                      changes       changes   -           -         table      table      -       -          -        -
-idempotent-batch-sink             same          same      -           -         -          table      -       -          same     -
-keyed-process                     table         table     -           -         table      table      -       -          -        -
-late-dlq                          table         table     table       table     -          table      -       -          table    table
-latest-wins                       table         table     -           -         -          table      -       -          same     -
-merge-insert-only                 table         table     -           -         -          table      -       -          table    -
-merge-upsert-latest               table         table     -           -         -          table      -       -          same     -
-nontime                           table         table     -           -         table      table      -       -          same     same
-nontime-to-changelog              table         table     -           -         table      table      -       -          same     same
-pass-through                      same          same      -           -         -          table      -       -          -        -
-pk-not-enforced                   same          same      -           -         -          table      -       -          -        -
-proctime-asc                      table         table     -           -         table      table      -       -          -        -
-proctime-desc                     table         table     -           -         table      table      -       -          -        -
-ptf                               table         table     -           -         table      table      -       -          -        -
-rowtime-asc                       table         table     table       table     same       table      -       -          -        same
-rowtime-desc                      table         table     -           -         table      table      -       -          -        -
-select-distinct                   same          same      -           -         same       table      -       -          -        -
-select-distinct-key               same          same      -           -         table      table      -       -          -        -
-tiered                            table         table     -           -         -          table      -       -          same     -
-transform-with-state              table         table     -           -         table      table      -       -          same     -
-tumble-agg                        table         table     table       table     -          table      -       -          table    table
-window-dedup                      table         table     same        table     -          table      -       -          -        same
-window-topn                       table         table     same        table     -          table      -       -          -        same
+copies that differ                interleaving  catch-up  watermarks  idleness  state-ttl  restart  retention  lookup  functions  batches  parallelism
+anti-join-backfill                table         table     -           -         -          same     table      -       -          same     -
+append-batch-sink                 same          same      -           -         -          same     table      -       -          same     -
+audit                             same          same      -           -         -          same     table      -       -          same     -
+changelog-normalize               same          same      -           -         same       table    table      -       -          -        -
+drop-duplicates                   table         table     -           -         -          same     table      -       -          same     -
+drop-duplicates-within-watermark  table         table     -           -         -          same     table      -       -          same     -
+flat-map-groups-with-state        table         table     -           -         -          same     table      -       -          same     -
+group-by-min                      changes       changes   -           -         table      table    table      -       -          -        -
+idempotent-batch-sink             same          same      -           -         -          same     table      -       -          same     -
+keyed-process                     table         table     -           -         table      table    table      -       -          -        -
+late-dlq                          table         table     table       table     -          table    table      -       -          table    table
+latest-wins                       table         table     -           -         -          same     table      -       -          same     -
+merge-insert-only                 table         table     -           -         -          table    table      -       -          table    -
+merge-upsert-latest               table         table     -           -         -          same     table      -       -          same     -
+nontime                           table         table     -           -         table      table    table      -       -          same     same
+nontime-to-changelog              table         table     -           -         table      table    table      -       -          same     same
+pass-through                      same          same      -           -         -          table    table      -       -          -        -
+pk-not-enforced                   same          same      -           -         -          table    table      -       -          -        -
+proctime-asc                      table         table     -           -         table      table    table      -       -          -        -
+proctime-desc                     table         table     -           -         table      table    table      -       -          -        -
+ptf                               table         table     -           -         table      table    table      -       -          -        -
+rowtime-asc                       table         table     table       table     same       table    table      -       -          -        same
+rowtime-desc                      table         table     -           -         table      table    table      -       -          -        -
+select-distinct                   same          same      -           -         same       table    table      -       -          -        -
+select-distinct-key               same          same      -           -         table      table    table      -       -          -        -
+tiered                            table         table     -           -         -          same     table      -       -          same     -
+transform-with-state              table         table     -           -         table      same     table      -       -          same     -
+tumble-agg                        table         table     table       table     -          table    table      -       -          table    table
+window-dedup                      table         table     same        table     -          table    table      -       -          -        same
+window-topn                       table         table     same        table     -          table    table      -       -          -        same
 
-exact copies, with functions      interleaving  catch-up  watermarks  idleness  state-ttl  retention  lookup  functions  batches  parallelism
-anti-join-backfill                table         table     -           -         -          table      table   table      same     -
-append-batch-sink                 same          same      -           -         -          table      table   table      same     -
-audit                             same          same      -           -         -          table      table   table      same     -
-changelog-normalize               same          same      -           -         same       table      table   table      -        -
-drop-duplicates                   table         table     -           -         -          table      table   table      same     -
-drop-duplicates-within-watermark  table         table     -           -         -          table      table   table      same     -
-flat-map-groups-with-state        table         table     -           -         -          table      table   table      same     -
-group-by-min                      same          same      -           -         table      table      -       -          -        -
-idempotent-batch-sink             same          same      -           -         -          table      table   table      same     -
-keyed-process                     table         table     -           -         table      table      table   table      -        -
-late-dlq                          table         table     table       table     -          table      table   table      table    table
-latest-wins                       table         table     -           -         -          table      table   table      same     -
-merge-insert-only                 table         table     -           -         -          table      table   table      table    -
-merge-upsert-latest               table         table     -           -         -          table      table   table      same     -
-nontime                           table         table     -           -         table      table      table   table      same     same
-nontime-to-changelog              table         table     -           -         table      table      table   table      same     same
-pass-through                      same          same      -           -         -          table      table   table      -        -
-pk-not-enforced                   same          same      -           -         -          table      table   table      -        -
-proctime-asc                      table         table     -           -         table      table      table   table      -        -
-proctime-desc                     table         table     -           -         table      table      table   table      -        -
-ptf                               table         table     -           -         table      table      table   table      -        -
-rowtime-asc                       table         table     table       table     same       table      table   table      -        same
-rowtime-desc                      table         table     -           -         table      table      table   table      -        -
-select-distinct                   same          same      -           -         same       table      table   table      -        -
-select-distinct-key               same          same      -           -         table      table      -       -          -        -
-tiered                            table         table     -           -         -          table      table   table      same     -
-transform-with-state              table         table     -           -         table      table      table   table      same     -
-tumble-agg                        table         table     table       table     -          table      table   table      table    table
-window-dedup                      table         table     same        table     -          table      table   table      -        same
-window-topn                       table         table     same        table     -          table      table   table      -        same
+exact copies, with functions      interleaving  catch-up  watermarks  idleness  state-ttl  restart  retention  lookup  functions  batches  parallelism
+anti-join-backfill                table         table     -           -         -          same     table      table   table      same     -
+append-batch-sink                 same          same      -           -         -          same     table      table   table      same     -
+audit                             same          same      -           -         -          same     table      table   table      same     -
+changelog-normalize               same          same      -           -         same       table    table      table   table      -        -
+drop-duplicates                   table         table     -           -         -          same     table      table   table      same     -
+drop-duplicates-within-watermark  table         table     -           -         -          same     table      table   table      same     -
+flat-map-groups-with-state        table         table     -           -         -          same     table      table   table      same     -
+group-by-min                      same          same      -           -         table      table    table      -       -          -        -
+idempotent-batch-sink             same          same      -           -         -          same     table      table   table      same     -
+keyed-process                     table         table     -           -         table      table    table      table   table      -        -
+late-dlq                          table         table     table       table     -          table    table      table   table      table    table
+latest-wins                       table         table     -           -         -          same     table      table   table      same     -
+merge-insert-only                 table         table     -           -         -          table    table      table   table      table    -
+merge-upsert-latest               table         table     -           -         -          same     table      table   table      same     -
+nontime                           table         table     -           -         table      table    table      table   table      same     same
+nontime-to-changelog              table         table     -           -         table      table    table      table   table      same     same
+pass-through                      same          same      -           -         -          table    table      table   table      -        -
+pk-not-enforced                   same          same      -           -         -          table    table      table   table      -        -
+proctime-asc                      table         table     -           -         table      table    table      table   table      -        -
+proctime-desc                     table         table     -           -         table      table    table      table   table      -        -
+ptf                               table         table     -           -         table      table    table      table   table      -        -
+rowtime-asc                       table         table     table       table     same       table    table      table   table      -        same
+rowtime-desc                      table         table     -           -         table      table    table      table   table      -        -
+select-distinct                   same          same      -           -         same       table    table      table   table      -        -
+select-distinct-key               same          same      -           -         table      table    table      -       -          -        -
+tiered                            table         table     -           -         -          same     table      table   table      same     -
+transform-with-state              table         table     -           -         table      same     table      table   table      same     -
+tumble-agg                        table         table     table       table     -          table    table      table   table      table    table
+window-dedup                      table         table     same        table     -          table    table      table   table      -        same
+window-topn                       table         table     same        table     -          table    table      table   table      -        same
 `
 
 const matrixScenario = `

@@ -267,6 +267,7 @@ type pass struct {
 	survey  *survey
 	lanes   []*lane // one a strategy, nil for one that is not run
 	missing sim.Missing
+	outages []sim.Outage
 }
 
 // pass delivers the workload once. Batches are made by one goroutine while the strategies work on the batch before; a
@@ -296,12 +297,12 @@ func (r *run) pass(ctx context.Context, stage string, s *survey) (*pass, error) 
 			return false, nil
 		}
 		if interrupted = ctx.Err() != nil; interrupted {
-			b.Rows, b.Marks = b.Rows[:0], append(b.Marks[:0], sim.Mark{Kind: sim.EndOfInput, At: last})
+			*b = sim.Batch{Marks: []sim.Mark{{Kind: sim.EndOfInput, At: last}}}
 			return true, nil
 		}
 		ok, err := feed.Next(b)
 		if ok && s != nil {
-			s.read(b)
+			s.read(b.Plain())
 		}
 		if n := len(b.Rows); n > 0 {
 			rows += int64(n)
@@ -315,7 +316,7 @@ func (r *run) pass(ctx context.Context, stage string, s *survey) (*pass, error) 
 	if err := deliver(next, handlers); err != nil {
 		return nil, err
 	}
-	result.missing = feed.Missing()
+	result.missing, result.outages = feed.Missing(), feed.Outages()
 	if interrupted {
 		return result, ctx.Err()
 	}
@@ -334,7 +335,8 @@ func (r *run) newFeed() *sim.Feed {
 		},
 		Checkpoint: job.Checkpoint.Interval, Sample: sampleInterval(to - from),
 		Perturbation: r.perturbation,
-		NullTimes:    slices.ContainsFunc(r.entries, func(e entry) bool { return e.plan.Batch != nil && e.plan.Refused == "" }),
+		Failures:     r.failurePlan(), CatchUpRate: int64(math.Ceil(job.CatchUpRate)),
+		NullTimes: slices.ContainsFunc(r.entries, func(e entry) bool { return e.plan.Batch != nil && e.plan.Refused == "" }),
 	})
 }
 

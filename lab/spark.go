@@ -171,8 +171,5 @@ func sparkJob(s scenarios.Spark) *results.SparkJob {
 		job.Trigger = scenarios.AvailableNow
 	}
 	job.RestartMS, job.MigrateMS, job.OverlapMS = int64(s.Restart), int64(s.Migrate.At), int64(s.Migrate.Overlap)
-	for _, at := range s.Failures {
-		job.FailuresMS = append(job.FailuresMS, int64(at))
-	}
 	return job
 }

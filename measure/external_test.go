@@ -3,6 +3,7 @@ package measure_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"deduplab/measure"
 	"deduplab/stream"
+	"deduplab/trace"
 )
 
 // TestExternal: how much memory there is makes no difference to the report, byte for byte.
@@ -79,5 +81,31 @@ func TestExternal(t *testing.T) {
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestTemporaryFilesFail: where temporary files cannot be written, that ends the reading, and the error says where they
+// go.
+func TestTemporaryFilesFail(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
+	text := "id,at\n" + strings.Repeat("a,1\nb,1\n", 1<<20)
+	in := strings.NewReader(text)
+	r, err := measure.NewReader(measure.Columns{Keys: key("id"), Arrival: "at"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Add(trace.File{Name: "f", Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(in), os.RemoveAll(folder)
+	}})
+	_, err = r.Report(measure.Options{Memory: 1 << 20})
+	if want := "temporary files go to " + folder + ", see TMPDIR: "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s...", err, want)
+	}
+	if in.Len() < len(text)/2 {
+		t.Errorf("%d of %d bytes were read all the same", len(text)-in.Len(), len(text))
+	}
+	if err := r.Read("stdin", strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "stdin: temporary") {
+		t.Errorf("%v, want it to say that stdin goes to a temporary file", err)
 	}
 }

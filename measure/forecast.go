@@ -165,14 +165,15 @@ func (f *forecasting) order() error {
 	return nil
 }
 
-// timeline reads all rows in order of arrival.
+// timeline reads all rows in order of arrival, a stretch at a time: one row that has a mark, or those up to the next such
+// row. Rows without a mark are remembered under all TTLs.
 type timeline struct {
 	arrivals, marks *cursor
 	rest            []int64
 	mark            [markWords]int64 // the next one
-	rank            int64            // of the row after this one
-	at              int64
-	marked          bool // whether the mark is this row's; without one it is remembered under all TTLs
+	rank            int64            // of the row after the stretch
+	stretch         []int64          // arrivals
+	marked          bool             // whether the mark is that of the stretch
 	err             error
 }
 
@@ -181,18 +182,8 @@ func (f *forecasting) newTimeline() *timeline {
 	return &timeline{arrivals: f.arrivals.read(), marks: f.marks.read(), mark: [markWords]int64{-1}}
 }
 
-// step goes on to the next row, and reports whether there is one.
-func (t *timeline) step() bool {
-	if len(t.rest) > 0 && t.rank < t.mark[0] {
-		t.at, t.rest, t.marked = t.rest[0], t.rest[1:], false
-		t.rank++
-		return true
-	}
-	return t.stepMarked()
-}
-
-// stepMarked is step where there is more to do.
-func (t *timeline) stepMarked() bool {
+// next goes on to the next stretch, and reports whether there is one.
+func (t *timeline) next() bool {
 	if len(t.rest) == 0 {
 		if t.rest, t.err = t.arrivals.chunk(); t.err != nil || t.rest == nil {
 			return false
@@ -209,72 +200,97 @@ func (t *timeline) stepMarked() bool {
 			t.mark[0] = math.MaxInt64
 		}
 	}
-	t.at, t.rest, t.marked = t.rest[0], t.rest[1:], t.mark[0] == t.rank
-	t.rank++
+	n := 1
+	if t.marked = t.mark[0] == t.rank; !t.marked {
+		n = int(min(int64(len(t.rest)), t.mark[0]-t.rank))
+	}
+	t.stretch, t.rest = t.rest[:n], t.rest[n:]
+	t.rank += int64(n)
 	return true
 }
 
-// begins reports whether the row begins to be remembered under a TTL, counted from the first row and from the last.
-func (t *timeline) begins(ttl int) (create, refresh bool) {
-	return t.mark[1]>>ttl&1 == 1, int(t.mark[2]>>8) > ttl
+// begins is 1 if the rows of the stretch begin to be remembered under a TTL, counted from the first row and from the
+// last.
+func (t *timeline) begins(ttl int) (create, refresh int) {
+	if !t.marked {
+		return 1, 1
+	}
+	return bit(t.mark[1]>>ttl&1 == 1), bit(int(t.mark[2]>>8) > ttl)
 }
 
-// ends reports whether nothing is remembered from the row on when the TTL is over.
-func (t *timeline) ends(ttl int) (create, refresh bool) {
-	return t.mark[1]>>ttl&1 == 1, int(t.mark[2]&0xff) > ttl
+// ends is 1 if nothing is remembered from a row of the stretch on when the TTL is over.
+func (t *timeline) ends(ttl int) (create, refresh int) {
+	if !t.marked {
+		return 1, 1
+	}
+	return bit(t.mark[1]>>ttl&1 == 1), bit(int(t.mark[2]&0xff) > ttl)
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // remembering counts the keys that are remembered under one TTL, counted from the first row and from the last.
 type remembering struct {
 	ttl                int
 	span               int64
-	tail               *timeline // the first row that is not over yet
+	tail               *timeline // of its stretch a row is the first that is not over yet
+	left               []int64   // of the stretch, from that row on
 	created, refreshed int
 	out                *Forecast // the most
 }
 
 // peaks finds the most that is remembered at once. A row is forgotten before those that come when its TTL is over.
 func peaks(ctx context.Context, head *timeline, all []*remembering) error {
-	for _, r := range all {
-		r.tail.step()
-	}
-	for head.step() {
-		if head.rank&0xffff == 0 && ctx.Err() != nil {
+	for n := 0; head.next(); n++ {
+		if n&0xfff == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		for _, r := range all {
-			for r.tail.at+r.span <= head.at { // the head itself is not over yet
-				c, f := true, true
-				if r.tail.marked {
-					c, f = r.tail.ends(r.ttl)
-				}
-				if c {
-					r.created--
-				}
-				if f {
-					r.refreshed--
-				}
-				if !r.tail.step() {
-					return r.tail.err
-				}
-			}
-			c, f := true, true
-			if head.marked {
-				c, f = head.begins(r.ttl)
-			}
-			if c {
-				if r.created++; r.created > r.out.Create.Keys {
-					r.out.Create.Keys = r.created
-				}
-			}
-			if f {
-				if r.refreshed++; r.refreshed > r.out.Refresh.Keys {
-					r.out.Refresh.Keys = r.refreshed
-				}
+			if err := r.step(head); err != nil {
+				return err
 			}
 		}
 	}
 	return head.err
+}
+
+// step takes in a stretch.
+func (r *remembering) step(head *timeline) error {
+	if len(r.left) == 0 && !r.next() {
+		return r.tail.err
+	}
+	create, refresh := head.begins(r.ttl)
+	createEnd, refreshEnd := r.tail.ends(r.ttl)
+	left, created, refreshed := r.left, r.created, r.refreshed
+	mostCreated, mostRefreshed := r.out.Create.Keys, r.out.Refresh.Keys
+	for _, at := range head.stretch {
+		for over := at - r.span; left[0] <= over; { // the row itself is not over yet
+			created, refreshed = created-createEnd, refreshed-refreshEnd
+			if left = left[1:]; len(left) == 0 {
+				if !r.next() {
+					return r.tail.err
+				}
+				left = r.left
+				createEnd, refreshEnd = r.tail.ends(r.ttl)
+			}
+		}
+		created, refreshed = created+create, refreshed+refresh
+		mostCreated, mostRefreshed = max(mostCreated, created), max(mostRefreshed, refreshed)
+	}
+	r.left, r.created, r.refreshed = left, created, refreshed
+	r.out.Create.Keys, r.out.Refresh.Keys = mostCreated, mostRefreshed
+	return nil
+}
+
+// next goes on to the next stretch of the tail.
+func (r *remembering) next() bool {
+	ok := r.tail.next()
+	r.left = r.tail.stretch
+	return ok
 }
 
 // forecasts tries the usual TTLs up to the first under which nothing leaks, those that were asked for, and none.

@@ -242,7 +242,10 @@ func TestFaults(t *testing.T) {
 				"\nf:6: 2 cells, but the header has 4"},
 		{"{]", "f:1: not JSON: invalid character ']' looking for beginning of object key string"},
 		{"id,ts,at,p\na,1,99999999999999999999,0\n", `f:2:at: "99999999999999999999" is too large for a time`},
-		{"id,ts,at,p\na,1,99999999999,0\n", "--arrival at: 99999999999 s is outside of the years 1824 to 2116"},
+		{"id,ts,at,p\na,1,99999999999,0\n", "--arrival at: row 1: 99999999999 s is outside of the years 1824 to 2116 " +
+			"(say in --unit what it counts in)"},
+		{"id,ts,at,p\na,1,1,0\nb,9999-12-31T00:00:00Z,1,0\n",
+			"f:3:ts: 9999-12-31T00:00:00Z is outside of the years 1824 to 2116"},
 	} {
 		r, err := measure.NewReader(columns, false)
 		if err != nil {
@@ -260,11 +263,12 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Read("f", strings.NewReader("id,ts,at,p\na,1,1,0\na,1\na,1,x,0\n")); err != nil {
+	bad := "id,ts,at,p\na,1,1,0\na,1\na,1,x,0\na,9999-12-31T00:00:00Z,1,0\n"
+	if err := r.Read("f", strings.NewReader(bad)); err != nil {
 		t.Fatal(err)
 	}
-	if report, err := r.Report(measure.Options{}); err != nil || report.Rows != 1 || report.Skipped != 2 ||
-		len(report.Faults) != 2 {
+	if report, err := r.Report(measure.Options{}); err != nil || report.Rows != 1 || report.Skipped != 3 ||
+		len(report.Faults) != 3 {
 		t.Errorf("skipping: %+v, %v", report, err)
 	}
 	for _, columns := range []measure.Columns{

@@ -27,6 +27,9 @@ type sorter struct {
 var errUnordered = errors.New("the rows are too far out of order")
 
 func (s *sorter) add(record []int64) error {
+	if n := len(s.window); n == cap(s.window) && n >= 1<<17 { // in larger steps than append takes
+		s.window = slices.Grow(s.window, min(s.limit*s.width, 8*n)-n)
+	}
 	s.window = append(s.window, record...)
 	if len(s.window) < s.limit*s.width {
 		return nil

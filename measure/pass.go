@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -164,7 +165,7 @@ func (p *pass) arrived(rec []int64) error {
 	rank := p.n
 	p.n++
 	if p.n&0xffff == 0 {
-		if err := p.ctx.Err(); err != nil {
+		if err := cmp.Or(p.ctx.Err(), p.disk.err); err != nil {
 			return err
 		}
 	}
@@ -182,7 +183,7 @@ func (p *pass) arrived(rec []int64) error {
 			p.events.add(event, 0)
 		}
 	}
-	p.arrivals.add(millis(at))
+	p.arrivals.put(millis(at))
 	s := &p.sighting
 	s[sightingArrival], s[sightingEvent] = at, rec[recordEvent]
 	s[sightingFlags], s[sightingIndex] = rec[recordFlags]<<32|rank, rec[recordIndex]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -55,18 +56,25 @@ func NewReader(columns Columns, skipBadRows bool) (*Reader, error) {
 // Add adds files to the trace. They are opened more than once.
 func (r *Reader) Add(files ...trace.File) { r.files = append(r.files, files...) }
 
-// Read adds what can be read once, by way of a temporary file.
+// Read adds what can be read once, by way of a temporary file as large as it is. Close removes that file.
 func (r *Reader) Read(name string, in io.Reader) error {
 	if err := r.temporary(); err != nil {
 		return err
 	}
 	path := filepath.Join(r.folder, strconv.Itoa(len(r.files)))
+	if err := copyTo(path, in); err != nil {
+		return fmt.Errorf("%s: %w", name, temporaryError(err))
+	}
+	r.Add(trace.File{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(path) }})
+	return nil
+}
+
+func copyTo(path string, in io.Reader) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(f, in)
-	r.Add(trace.File{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(path) }})
 	return errors.Join(err, f.Close())
 }
 
@@ -74,6 +82,14 @@ func (r *Reader) Read(name string, in io.Reader) error {
 func (r *Reader) temporary() (err error) {
 	if r.folder == "" {
 		r.folder, err = os.MkdirTemp("", "deduplab-measure-")
+	}
+	return temporaryError(err)
+}
+
+// temporaryError says where temporary files go, if it is one of them that could not be written.
+func temporaryError(err error) error {
+	if path := new(fs.PathError); errors.As(err, &path) && path.Op != "read" {
+		return fmt.Errorf("temporary files go to %s, see TMPDIR: %w", os.TempDir(), err)
 	}
 	return err
 }
@@ -214,7 +230,8 @@ func (r *Reader) newIntake(ctx context.Context, begin settings, each func([]int6
 	var roles []trace.Role
 	roles, in.partition, in.origin = r.roles()
 	var err error
-	in.rows, err = trace.NewReader(trace.Spec{Roles: roles, Unit: r.columns.Unit, SkipBadRows: r.skip})
+	in.rows, err = trace.NewReader(trace.Spec{Roles: roles, Unit: r.columns.Unit, Nanos: true,
+		SkipBadRows: r.skip})
 	return in, err
 }
 
@@ -304,14 +321,15 @@ func (in *intake) hand(times [2]trace.Moment, rec []int64) error {
 		if in.columns.Arrival == "" {
 			name = "--event-time " + in.columns.EventTime
 		}
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: row %d: %w (say in --unit what it counts in)", name, rec[recordIndex]+1, err)
 	}
 	rec[recordArrival], rec[recordEvent] = arrival, early
 	if times[eventRole].Null() {
 		return in.each(rec)
 	}
 	if rec[recordEvent], err = times[eventRole].Nanos(in.units[eventRole]); err != nil {
-		return fmt.Errorf("--event-time %s: %w", in.columns.EventTime, err)
+		return fmt.Errorf("--event-time %s: row %d: %w (say in --unit what it counts in)", in.columns.EventTime,
+			rec[recordIndex]+1, err)
 	}
 	return in.each(rec)
 }

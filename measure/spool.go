@@ -16,6 +16,7 @@ type disk struct {
 	end    int64
 	buffer []byte
 	free   [][]int64
+	err    error // of writing: what was to be kept is lost
 }
 
 // wordBytes is the size of a word.
@@ -47,9 +48,8 @@ type spool struct {
 	blocks [][]int64 // after the pieces
 	tail   []int64   // the last block
 	n      int64
-	held   int   // words of memory
-	busy   bool  // being read, so that its blocks must stay
-	err    error // of writing, told by whoever reads
+	held   int  // words of memory
+	busy   bool // being read, so that its blocks must stay
 }
 
 // piece is a part of a spool on disk.
@@ -64,19 +64,27 @@ func (d *disk) newSpool() *spool {
 	return s
 }
 
+// add adds words, put one.
 func (s *spool) add(words ...int64) {
-	if len(s.tail)+len(words) <= cap(s.tail) {
-		s.tail = append(s.tail, words...)
+	if n := len(s.tail); n+len(words) <= cap(s.tail) {
+		s.tail = s.tail[:n+len(words)]
+		for i, w := range words { // so few that copy would take longer
+			s.tail[n+i] = w
+		}
 		s.n += int64(len(words))
 		return
 	}
 	for _, w := range words {
-		if len(s.tail) == cap(s.tail) {
-			s.grow()
-		}
-		s.tail = append(s.tail, w)
+		s.put(w)
 	}
-	s.n += int64(len(words))
+}
+
+func (s *spool) put(word int64) {
+	if len(s.tail) == cap(s.tail) {
+		s.grow()
+	}
+	s.tail = append(s.tail, word)
+	s.n++
 }
 
 // grow starts a block. Blocks grow, so that many small spools take little.
@@ -120,7 +128,7 @@ func (s *spool) spill() {
 	if d.file == nil {
 		file, err := os.CreateTemp(d.folder, "deduplab-measure-*")
 		if err != nil {
-			s.err = err
+			d.err = temporaryError(err)
 			return
 		}
 		d.file = file
@@ -162,7 +170,7 @@ func (s *spool) write() {
 		return
 	}
 	if _, err := d.file.WriteAt(d.buffer, d.end); err != nil {
-		s.err = err
+		d.err, d.buffer = temporaryError(err), d.buffer[:0]
 		return
 	}
 	words := len(d.buffer) / wordBytes
@@ -221,8 +229,8 @@ func (c *cursor) close() { c.s.busy = false }
 // chunk is the next words, nil at the end.
 func (c *cursor) chunk() ([]int64, error) {
 	s := c.s
-	if s.err != nil {
-		return nil, s.err
+	if s.disk.err != nil {
+		return nil, s.disk.err
 	}
 	if c.piece < len(s.pieces) {
 		p := s.pieces[c.piece]

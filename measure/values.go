@@ -22,7 +22,7 @@ func (d *disk) newValues() *values {
 func (v *values) add(n int64) {
 	v.min, v.max = min(v.min, n), max(v.max, n)
 	v.n++
-	v.spool.add(n)
+	v.spool.put(n)
 }
 
 // few is how many numbers are sorted in memory.
@@ -64,9 +64,20 @@ func (v *values) upTo(bounds []int64) ([]int64, error) {
 		}
 		return counts, nil
 	}
+	var from [64]int // by length in bits, the first bound that is not below all such numbers
+	for length := range from {
+		from[length], _ = slices.BinarySearch(bounds, int64(uint64(1)<<length>>1))
+	}
 	err = v.spool.chunks(func(words []int64) error {
 		for _, n := range words {
-			if i, _ := slices.BinarySearch(bounds, n); i < len(bounds) {
+			i := 0
+			if n >= 0 {
+				i = from[bits.Len64(uint64(n))]
+			}
+			for i < len(bounds) && bounds[i] < n {
+				i++
+			}
+			if i < len(bounds) {
 				counts[i]++
 			}
 		}
@@ -177,7 +188,7 @@ func (d *disk) newDistinct(width int) *distinct {
 func (d *distinct) add(a, b int64) {
 	part := d.parts[mix(a, b)>>56]
 	if d.width == 1 {
-		part.add(a)
+		part.put(a)
 	} else {
 		part.add(a, b)
 	}
@@ -186,10 +197,15 @@ func (d *distinct) add(a, b int64) {
 // count is the number of different records.
 func (d *distinct) count() (int64, error) {
 	total := int64(0)
+	var table [][2]int64
+	var taken []bool
 	for _, part := range d.parts {
-		n := int(part.n) / d.width
-		size := 1 << bits.Len(uint(2*n))
-		table, taken := make([][2]int64, size), make([]bool, size)
+		size := 1 << bits.Len(uint(2*int(part.n)/d.width))
+		if size > len(table) {
+			table, taken = make([][2]int64, size), make([]bool, size)
+		}
+		size = len(table)
+		clear(taken)
 		err := part.records(d.width, func(record []int64) error {
 			key := [2]int64{record[0]}
 			if d.width == 2 {

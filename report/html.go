@@ -39,7 +39,7 @@ var functions = template.FuncMap{
 	"percent": percent, "ratio": ratio, "join": strings.Join,
 	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm, "fateTerm": fateTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
-	"mark": mark, "spaced": spaced, "kind": kind, "same": same, "unlabelled": func() string { return unlabelled },
+	"mark": mark, "spaced": spaced, "kind": kind, "agreement": newAgreement, "unlabelled": func() string { return unlabelled },
 	"hasAmounts": hasAmounts, "off": off, "spelled": spelled, "missedRows": missedRows, "sumOf": sumOf,
 	"sum": results.FormatSum, "keysToSee": func() string { return keysToSee },
 	"keysUnlabelled": func() string { return keysUnlabelled },
@@ -296,7 +296,6 @@ func sparkFacts(s *results.SparkJob) []fact {
 		{"no-data batches", noData, "", ""},
 		{"inputs", count(int64(s.Inputs)), policy, ""},
 		{"a batch takes", cost, "", ""},
-		{"failures", count(int64(len(s.FailuresMS))), "", ""},
 	}
 	if s.MigrateMS > 0 {
 		facts = append(facts, fact{"migration", "after " + millis(s.MigrateMS), "overlap " + millis(s.OverlapMS), ""})
@@ -410,20 +409,28 @@ func kind(verdict string) string {
 	return "open"
 }
 
-// agreement is a cell of the determinism matrix.
+// agreement is a cell of the determinism matrix: in how many replays the result is the same, and in what.
 type agreement struct {
 	Strategy, About string
+	What, Class     string
 	Same, Of        int
 	Example         string
 }
 
-// same makes a cell; the example is only shown where replays differ.
-func same(strategy, what string, n int, d results.Determinism) agreement {
-	a := agreement{
-		Strategy: strategy, About: fmt.Sprintf("%s: same %s under %s", strategy, what, d.Cause), Same: n, Of: d.Replays,
+// newAgreement makes a cell of the gravest difference; the example is only shown where replays differ.
+func newAgreement(strategy string, d results.Determinism) agreement {
+	a := agreement{Strategy: strategy, What: "same", Class: "pass", Same: d.SameOrder, Of: d.Replays}
+	switch d.Replays {
+	case d.SameOrder:
+		return a
+	case d.SameChanges:
+		a.What, a.Class = "order", "part"
+	case d.SameTable:
+		a.What, a.Class, a.Same = "changes", "part", d.SameChanges
+	default:
+		a.What, a.Class, a.Same = "table", "fail", d.SameTable
 	}
-	if n < d.Replays {
-		a.Example = d.Example
-	}
+	a.About = fmt.Sprintf("%s: same %s under %s", strategy, a.What, d.Cause)
+	a.Example = d.Example
 	return a
 }

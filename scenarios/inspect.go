@@ -61,19 +61,25 @@ func (s *Scenario) WorkloadSpec() string {
 	return p.fingerprint()
 }
 
-// JobSpec and RequireSpec are fingerprints of the sections job and require, made as that of the workload is.
-func (s *Scenario) JobSpec() string {
-	p := &printer{}
-	p.job(s.Job)
-	return p.fingerprint()
-}
-
-func (s *Scenario) RequireSpec() string {
-	p := &printer{}
-	for _, r := range s.Require {
-		p.requirement(r)
+// Sections has a fingerprint of each section that a run depends on, made as that of the workload is, by its name. What the
+// workload says of other keys counts as a section.
+func (s *Scenario) Sections() map[string]string {
+	of := func(print func(p *printer)) string {
+		p := &printer{}
+		print(p)
+		return p.fingerprint()
 	}
-	return p.fingerprint()
+	return map[string]string{
+		"workload": s.WorkloadSpec(),
+		"keys":     of(func(p *printer) { p.keys(s.Workload) }),
+		"job":      of(func(p *printer) { p.job(s.Job) }),
+		"after":    of(func(p *printer) { p.after(s.After, s.Workload.Schema) }),
+		"require": of(func(p *printer) {
+			for _, r := range s.Require {
+				p.requirement(r)
+			}
+		}),
+	}
 }
 
 func (p *printer) fingerprint() string { return fmt.Sprintf("%x", sha256.Sum256(p.Bytes()))[:16] }
@@ -251,6 +257,12 @@ func (p *printer) job(j Job) {
 	}
 	p.orDefault(1, "table", j.Table == d.Table, quoted(j.Table))
 	p.spark(j.Spark, d.Spark)
+	if len(j.Failures) > 0 {
+		p.open(1, "failures")
+	}
+	for _, f := range j.Failures {
+		p.failure(f)
+	}
 }
 
 func (p *printer) spark(s, d Spark) {
@@ -264,13 +276,6 @@ func (p *printer) spark(s, d Spark) {
 	p.orDefault(3, "batch", s.Cost.Batch == 0, dur(s.Cost.Batch))
 	p.orDefault(3, "rows_per_second", s.Cost.RowsPerSecond == 0, s.Cost.RowsPerSecond)
 	p.orDefault(2, "shuffle", s.Shuffle == d.Shuffle, s.Shuffle)
-	if len(s.Failures) > 0 {
-		failures := make([]string, len(s.Failures))
-		for i, at := range s.Failures {
-			failures[i] = dur(at)
-		}
-		p.field(2, "failures", names(failures))
-	}
 	p.orDefault(2, "restart", s.Restart == 0, dur(s.Restart))
 	if s.Migrate.At > 0 {
 		p.field(2, "migrate", fmt.Sprintf("{at: %s, overlap: %s}", dur(s.Migrate.At), dur(s.Migrate.Overlap)))

@@ -164,8 +164,11 @@ func drawScenario(t *rapid.T) string {
 		d.span(0), d.pick("partition", "reader"), d.span(1), d.pick("at-least-once", "exactly-once"))
 	if strings.Contains(d.String(), "\njob:\n") {
 		d.maybe("  spark: {trigger: %s, max_rows_per_trigger: %d, no_data_batches: %s, watermark_policy: %s, inputs: %d,\n"+
-			"    cost: {batch: %s, rows_per_second: %d}, failures: [%s, %s]}\n", d.pick("1s", "1m", "available-now"),
-			d.int(0, 9), d.pick("true", "false"), d.pick("min", "max"), d.int(1, 3), d.span(0), d.int(0, 99), d.span(0), d.span(1))
+			"    cost: {batch: %s, rows_per_second: %d}}\n", d.pick("1s", "1m", "available-now"),
+			d.int(0, 9), d.pick("true", "false"), d.pick("min", "max"), d.int(1, 3), d.span(0), d.int(0, 99))
+		d.maybe("  failures: [{random: %d, down: %s}, {kind: lost-checkpoint, random: 1}, {kind: slow-checkpoint, random: 2, "+
+			"for: %s},\n    {kind: sink, random: 1, down: %s}, {kind: rewind, random: 1, by: %s}]\n", d.int(1, 9), d.span(0), d.span(1),
+			d.span(0), d.span(1))
 	}
 	d.add("strategies:\n")
 	for i := range d.int(1, 5) {

@@ -64,6 +64,11 @@ func (l *loader) job(n *yml.Node) {
 		}),
 		yml.May("table", yml.Value(l.Reader, &j.Table, table)),
 		yml.May("spark", l.spark),
+		yml.May("failures", func(n *yml.Node) {
+			for _, one := range l.Entries(n) {
+				j.Failures = append(j.Failures, l.failure(one))
+			}
+		}),
 		yml.May("catch_up_rate", yml.Value(l.Reader, &j.CatchUpRate, rate)),
 		yml.May("retention", yml.Value(l.Reader, &j.Retention, positive)),
 		yml.May("skew", yml.Bare(l.Reader, &j.Skew, yml.Whole(1, math.MaxInt32))),
@@ -125,7 +130,6 @@ func (l *loader) spark(n *yml.Node) {
 			)
 		}),
 		yml.May("shuffle", yml.Value(l.Reader, &s.Shuffle, yml.OneOf(WholeRow, KeyFirst))),
-		yml.May("failures", yml.Values(l.Reader, &s.Failures, span)),
 		yml.May("restart", yml.Value(l.Reader, &s.Restart, span)),
 		yml.May("migrate", func(n *yml.Node) {
 			l.Object(n,
@@ -147,7 +151,6 @@ func (l *loader) spark(n *yml.Node) {
 	if s.Cost.RowsPerSecond < 0 {
 		l.Add(n.Get("cost").Get("rows_per_second").At, "rows_per_second must be at least 0; 0: rows cost nothing")
 	}
-	slices.Sort(s.Failures)
 }
 
 // What is shuffled to a stage.

@@ -262,9 +262,13 @@ var broken = []struct {
 	}},
 	{name: "spark", edits: []string{
 		"sink: retract\n", "sink: retract\n  spark: {trigger: once, max_rows_per_trigger: -1, no_data_batches: maybe, " +
-			"watermark_policy: mean, inputs: 0, cost: {batch: 1, rows_per_second: -1}, failures: [1x], triggers: 1s}\n",
+			"watermark_policy: mean, inputs: 0, cost: {batch: 1, rows_per_second: -1}, triggers: 1s}\n",
 		"- pass-through", "- drop-duplicates: {columns: [order_id, prise], delay: x, window: 1}\n" +
 			"  - drop-duplicates-within-watermark: {delay: none, columns: [price, price]}",
+	}},
+	{name: "failures", edits: []string{
+		"sink: retract\n", "sink: retract\n  failures: [{kind: crsh, at: 1x}, {down: 1m}, {at: 1h, random: 2}, {at: 900h}, 7, " +
+			"{at: 1h, for: 2m},\n    {kind: slow-checkpoint, at: 1h, down: 1m}, {kind: rewind, at: 1h}, {kind: sink, random: 0}, {att: 1h}]\n",
 	}},
 	{name: "columns after a restart that does not come", edits: []string{
 		"- pass-through", "- drop-duplicates: {restart_columns: price}",
@@ -287,7 +291,7 @@ var broken = []struct {
 		"append_only: false",
 		"wait.p99: <= 1s", "wait.p99: <= 1000\n  state.bytes_peak: <= 5 MB", "at most time-bounded",
 		"at most time-bound",
-		"[interleaving, catch-up]", "[interleaving, restart]",
+		"[interleaving, catch-up]", "[interleaving, restarts]",
 	}},
 	{name: "metrics", edits: []string{
 		"residual:", "residuals:", "latency_ms.wait.p99", "latency_ms.wait.p95", "lost:", "leaks_by_cause.tll:",

@@ -110,8 +110,17 @@ type Job struct {
 	// reads every row as it arrives.
 	Retention stream.Time
 	// Adds are columns that the query adds to the rows in front of the strategies, each by a function.
-	Adds  []stream.Column
-	Spark Spark
+	Adds     []stream.Column
+	Spark    Spark
+	Failures []Failure
+}
+
+// Failure is what goes wrong in a job, from the start of the stream on. A replay that is to crash has one more in its Job;
+// see [Job.PlanFailures] for what becomes of them.
+type Failure struct {
+	sim.Failure
+	// Random is how many there are, each at a moment that the seed draws; At means nothing then. 0: one, At.
+	Random int
 }
 
 // Spark is what the micro-batch queries of a job run in. Defaults are Spark's own, but for the trigger: Spark's starts
@@ -128,8 +137,6 @@ type Spark struct {
 	// Shuffle says what is moved to a stage by key: whole-row, or key-first: the key and the event time, and the payload is
 	// joined back to what the stage lets through.
 	Shuffle string
-	// Failures are moments from the start: the batch that ends then fails after the write, and is run again.
-	Failures []stream.Time
 	// Restart is a moment from the start, 0 for none: the queries are stopped and started again from their checkpoints,
 	// with other columns where a strategy has restart_columns.
 	Restart stream.Time
@@ -186,8 +193,8 @@ const (
 var Versions = []string{"first", "last"}
 
 // Causes lists what must not change a result: the perturbations under which a run is replayed.
-var Causes = []string{"interleaving", "catch-up", "watermarks", "idleness", "state-ttl", "retention", "lookup",
-	"functions", "batches", "parallelism"}
+var Causes = []string{"interleaving", "catch-up", "watermarks", "idleness", "state-ttl", "restart", "retention",
+	"lookup", "functions", "batches", "parallelism"}
 
 // Version is the version of an event that the result must end with, first or last by event time; empty if any will do.
 func (s *Scenario) Version() string {

@@ -3,6 +3,7 @@ package schema
 import (
 	"deduplab/results"
 	"deduplab/scenarios"
+	"deduplab/sim"
 	"deduplab/strategies"
 	"deduplab/stream"
 )
@@ -140,9 +141,13 @@ func job() *Schema {
 			may("watermark_policy", choice("min", "max")), may("inputs", whole()),
 			may("cost", object(may("batch", duration()), may("rows_per_second", whole()))),
 			may("shuffle", choice(scenarios.WholeRow, scenarios.KeyFirst)),
-			may("failures", oneOrMore(duration)), may("restart", duration()),
+			may("restart", duration()),
 			may("migrate", object(must("at", duration()), may("overlap", duration()))),
 		)),
+		may("failures", list(object(
+			may("kind", choice(sim.FailureKinds()...)), may("at", duration()), may("random", whole()), may("down", duration()),
+			may("for", duration()), may("by", duration()),
+		))),
 		may("catch_up_rate", rate()),
 		may("retention", duration()),
 		may("skew", whole()),

@@ -26,6 +26,8 @@ type Change struct {
 	SameBatch bool
 	// Behind, of a late row: its partition has been idle and has not caught up yet.
 	Behind bool
+	// Early: it went out before a crash that undid it, so that it is no disposition of its row, which is handled again.
+	Early bool
 }
 
 // Op is what a Change is about.

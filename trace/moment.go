@@ -14,8 +14,20 @@ import (
 // Auto is the unit of times that go by the largest number of their column.
 const Auto = "auto"
 
-// unitNanos is a unit in nanoseconds.
-var unitNanos = map[string]int64{"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
+// unitNanos is a unit in nanoseconds, 0 for what is none.
+func unitNanos(unit string) int64 {
+	switch unit {
+	case "s":
+		return 1e9
+	case "ms":
+		return 1e6
+	case "us":
+		return 1e3
+	case "ns":
+		return 1
+	}
+	return 0
+}
 
 // Moment is a time as it is written, until the unit of its column is known. The zero value is NULL.
 type Moment struct {
@@ -109,12 +121,12 @@ func (m Moment) Null() bool { return m.kind == none }
 
 // Nanos is the moment in nanoseconds since 1970, from the year 1824 to 2116; what is finer is cut off.
 func (m Moment) Nanos(unit string) (int64, error) {
-	size := unitNanos[unit]
+	size := unitNanos(unit)
 	if m.kind == absolute {
 		size, unit = 1e9, "s"
 	}
 	if limit := math.MaxInt64/2/size - 1; m.whole > limit || m.whole < -limit {
-		return 0, fmt.Errorf("%d %s is outside of the years 1824 to 2116", m.whole, unit)
+		return 0, fmt.Errorf("%s is outside of the years 1824 to 2116", m.text(unit))
 	}
 	return m.whole*size + int64(m.fraction)/(1e9/size), nil
 }
@@ -137,7 +149,7 @@ func (m Moment) Millis(unit string) (stream.Time, error) {
 		ms, err := Moment{-m.whole, -m.fraction, number}.Millis(unit)
 		return -ms, err
 	}
-	size := unitNanos[unit]
+	size := unitNanos(unit)
 	if size > 1e6 {
 		if m.whole > math.MaxInt64/4000 {
 			return 0, errTooLarge
@@ -153,6 +165,13 @@ func (m Moment) Millis(unit string) (stream.Time, error) {
 		ms++
 	}
 	return stream.Time(ms), nil
+}
+
+func (m Moment) text(unit string) string {
+	if m.kind == absolute {
+		return string(m.appendRFC3339(nil))
+	}
+	return fmt.Sprint(m.whole, " ", unit)
 }
 
 var errTooLarge = errors.New("the number is too large for a time in this unit")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/format"
 
 	"deduplab/stream"
@@ -130,7 +131,8 @@ func (r *Reader) parquetColumns(file *parquet.File) ([]*parquetColumn, error) {
 	}
 	var columns []*parquetColumn
 	for i, leaf := range leaves {
-		columns = append(columns, &parquetColumn{place: places[i], index: leaf.ColumnIndex, set: setterOf(leaf.Node.Type())})
+		columns = append(columns, &parquetColumn{place: places[i], index: leaf.ColumnIndex,
+			full: byte(leaf.MaxDefinitionLevel), set: setterOf(leaf.Node.Type())})
 	}
 	return columns, nil
 }
@@ -157,18 +159,36 @@ func (r *Reader) readGroup(group parquet.RowGroup, columns []*parquetColumn, row
 
 // parquetColumn reads the values of one column, row group by row group.
 type parquetColumn struct {
-	place  int
-	index  int
-	set    func(*value, parquet.Value)
-	pages  parquet.Pages
-	page   parquet.Page
-	values parquet.ValueReader
-	buffer [256]parquet.Value
-	rest   []parquet.Value
+	place int
+	index int
+	full  byte // definition level of what is not NULL
+	set   setter
+	pages parquet.Pages
+	page  parquet.Page
+
+	levels []byte // definition levels by row of the page; none where nothing is optional
+	rows   int    // of the page
+	row    int    // the next one
+	cell   int    // number of the next value; NULLs have none
+	cells
+}
+
+// cells are the values of a page: numbers in a dictionary, or those of one type.
+type cells struct {
+	dictionary parquet.Dictionary
+	kind       encoding.Kind
+	int32s     []int32 // with a dictionary, the numbers in it
+	int64s     []int64
+	int96s     []deprecated.Int96
+	floats     []float32
+	doubles    []float64
+	bytes      []byte
+	offsets    []uint32 // in bytes
+	size       int      // in bytes, where all have one
 }
 
 func (c *parquetColumn) open(group parquet.RowGroup) {
-	c.pages, c.values, c.rest = group.ColumnChunks()[c.index].Pages(), nil, nil
+	c.pages, c.rows, c.row = group.ColumnChunks()[c.index].Pages(), 0, 0
 }
 
 func (c *parquetColumn) close() {
@@ -179,75 +199,158 @@ func (c *parquetColumn) close() {
 
 // next reads the next value. Its text is valid until the next.
 func (c *parquetColumn) next(to *value) error {
-	for len(c.rest) == 0 {
-		if c.values == nil {
-			parquet.Release(c.page)
-			var err error
-			if c.page, err = c.pages.ReadPage(); err != nil {
-				if err == io.EOF {
-					err = io.ErrUnexpectedEOF
-				}
-				return err
-			}
-			c.values = c.page.Values()
-		}
-		n, err := c.values.ReadValues(c.buffer[:])
-		c.rest = c.buffer[:n]
-		if err == io.EOF {
-			c.values = nil
-		} else if err != nil {
+	for c.row == c.rows {
+		if err := c.nextPage(); err != nil {
 			return err
 		}
 	}
-	v := c.rest[0]
-	c.rest = c.rest[1:]
-	if to.kind = isNull; !v.IsNull() {
-		c.set(to, v)
+	row := c.row
+	c.row++
+	if to.kind = isNull; len(c.levels) > 0 && c.levels[row] != c.full {
+		return nil
 	}
+	c.set(to, &c.cells, c.cell)
+	c.cell++
 	return nil
 }
 
-// setterOf says how values of a type are read; an empty text is NULL.
-func setterOf(t parquet.Type) func(*value, parquet.Value) {
-	text := func(to *value, s []byte) {
-		if len(s) > 0 {
-			to.kind, to.text = isText, s
+func (c *parquetColumn) nextPage() (err error) {
+	parquet.Release(c.page)
+	if c.page, err = c.pages.ReadPage(); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
 		}
+		return err
 	}
+	c.levels, c.rows, c.row, c.cell = c.page.DefinitionLevels(), int(c.page.NumValues()), 0, 0
+	c.cells = cellsOf(c.page)
+	return nil
+}
+
+func cellsOf(page parquet.Page) cells {
+	data := page.Data()
+	c := cells{dictionary: page.Dictionary(), kind: data.Kind()}
+	switch c.kind {
+	case encoding.Boolean:
+		c.bytes = data.Boolean()
+	case encoding.Int32:
+		c.int32s = data.Int32()
+	case encoding.Int64:
+		c.int64s = data.Int64()
+	case encoding.Int96:
+		c.int96s = data.Int96()
+	case encoding.Float:
+		c.floats = data.Float()
+	case encoding.Double:
+		c.doubles = data.Double()
+	case encoding.ByteArray:
+		c.bytes, c.offsets = data.ByteArray()
+	case encoding.FixedLenByteArray:
+		c.bytes, c.size = data.FixedLenByteArray()
+	}
+	return c
+}
+
+// at is a value by its number.
+func (c *cells) at(i int) parquet.Value {
+	if c.dictionary != nil {
+		return c.dictionary.Index(c.int32s[i])
+	}
+	switch c.kind {
+	case encoding.Boolean:
+		return parquet.BooleanValue(c.bytes[i/8]>>(i%8)&1 == 1)
+	case encoding.Int32:
+		return parquet.Int32Value(c.int32s[i])
+	case encoding.Int64:
+		return parquet.Int64Value(c.int64s[i])
+	case encoding.Int96:
+		return parquet.Int96Value(c.int96s[i])
+	case encoding.Float:
+		return parquet.FloatValue(c.floats[i])
+	case encoding.Double:
+		return parquet.DoubleValue(c.doubles[i])
+	case encoding.ByteArray:
+		return parquet.ByteArrayValue(c.bytes[c.offsets[i]:c.offsets[i+1]])
+	}
+	return parquet.FixedLenByteArrayValue(c.bytes[i*c.size : (i+1)*c.size])
+}
+
+// int64 is at for whole numbers of 64 bits, text for bytes.
+func (c *cells) int64(i int) int64 {
+	if c.dictionary == nil {
+		return c.int64s[i]
+	}
+	return c.at(i).Int64()
+}
+
+func (c *cells) text(i int) []byte {
+	if c.dictionary == nil {
+		return c.bytes[c.offsets[i]:c.offsets[i+1]]
+	}
+	return c.at(i).ByteArray()
+}
+
+// setter sets a value to that of a cell; an empty text is NULL.
+type setter func(to *value, from *cells, i int)
+
+func setterOf(t parquet.Type) setter {
 	if logical := t.LogicalType(); logical != nil {
 		switch logical := logical.Value.(type) {
 		case *format.TimestampType:
 			if logical.Unit.Value != nil && t.Kind() == parquet.Int64 {
 				return timestampSetter(logical.Unit.Value.Duration())
 			}
+		case *format.DateType:
+			return func(to *value, c *cells, i int) {
+				to.kind, to.at = isMoment, Moment{int64(c.at(i).Int32()) * 86400, 0, absolute}
+			}
 		case *format.DecimalType:
-			return func(to *value, v parquet.Value) { text(to, decimalText(v, int(logical.Scale))) }
+			return textSetter(func(v parquet.Value) []byte { return decimalText(v, int(logical.Scale)) })
+		case *format.UUIDType:
+			return textSetter(func(v parquet.Value) []byte { return uuidText(v.ByteArray()) })
+		case *format.IntType:
+			if !logical.IsSigned && t.Kind() == parquet.Int64 {
+				return textSetter(func(v parquet.Value) []byte { return strconv.AppendUint(nil, v.Uint64(), 10) })
+			}
+			if !logical.IsSigned {
+				return func(to *value, c *cells, i int) { to.kind, to.n = isWhole, int64(c.at(i).Uint32()) }
+			}
 		}
 	}
 	switch t.Kind() {
 	case parquet.Int32:
-		return func(to *value, v parquet.Value) { to.kind, to.n = isWhole, int64(v.Int32()) }
+		return func(to *value, c *cells, i int) { to.kind, to.n = isWhole, int64(c.at(i).Int32()) }
 	case parquet.Int64:
-		return func(to *value, v parquet.Value) { to.kind, to.n = isWhole, v.Int64() }
+		return func(to *value, c *cells, i int) { to.kind, to.n = isWhole, c.int64(i) }
 	case parquet.Int96:
-		return func(to *value, v parquet.Value) { to.kind, to.at = isMoment, int96Moment(v.Int96()) }
+		return func(to *value, c *cells, i int) { to.kind, to.at = isMoment, int96Moment(c.at(i).Int96()) }
 	case parquet.Float:
-		return func(to *value, v parquet.Value) {
-			text(to, strconv.AppendFloat(nil, float64(v.Float()), 'f', -1, 32))
-		}
+		return textSetter(func(v parquet.Value) []byte { return strconv.AppendFloat(nil, float64(v.Float()), 'f', -1, 32) })
 	case parquet.Double:
-		return func(to *value, v parquet.Value) { text(to, strconv.AppendFloat(nil, v.Double(), 'f', -1, 64)) }
+		return textSetter(func(v parquet.Value) []byte { return strconv.AppendFloat(nil, v.Double(), 'f', -1, 64) })
 	case parquet.ByteArray:
-		return func(to *value, v parquet.Value) { text(to, v.ByteArray()) }
+		return func(to *value, c *cells, i int) {
+			if s := c.text(i); len(s) > 0 {
+				to.kind, to.text = isText, s
+			}
+		}
 	}
-	return func(to *value, v parquet.Value) { text(to, []byte(v.String())) }
+	return textSetter(func(v parquet.Value) []byte { return []byte(v.String()) })
+}
+
+func textSetter(text func(parquet.Value) []byte) setter {
+	return func(to *value, c *cells, i int) {
+		if s := text(c.at(i)); len(s) > 0 {
+			to.kind, to.text = isText, s
+		}
+	}
 }
 
 // timestampSetter reads timestamps of a unit. Those without a time zone are taken for UTC.
-func timestampSetter(unit time.Duration) func(*value, parquet.Value) {
+func timestampSetter(unit time.Duration) setter {
 	perSecond := int64(time.Second / unit)
-	return func(to *value, v parquet.Value) {
-		n := v.Int64()
+	return func(to *value, c *cells, i int) {
+		n := c.int64(i)
 		seconds, rest := n/perSecond, n%perSecond
 		if rest < 0 {
 			seconds, rest = seconds-1, rest+perSecond
@@ -285,4 +388,9 @@ func decimalText(v parquet.Value, scale int) []byte {
 		text = "-" + text
 	}
 	return []byte(text)
+}
+
+// uuidText writes a UUID with its hyphens.
+func uuidText(b []byte) []byte {
+	return fmt.Appendf(nil, "%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -44,7 +44,9 @@ type Spec struct {
 	All bool
 	// Unit is that of times written as numbers: s, ms, us or ns. Auto, or nothing, goes by the largest number of each
 	// column: below 1e11 it is seconds, below 1e14 milliseconds, below 1e17 microseconds.
-	Unit        string
+	Unit string
+	// Nanos asks for times that [Moment.Nanos] can give, as far as their unit is known from the start.
+	Nanos       bool
 	SkipBadRows bool
 }
 
@@ -110,7 +112,7 @@ func NewReader(spec Spec) (*Reader, error) {
 	if spec.Unit == "" {
 		spec.Unit = Auto
 	}
-	if unitNanos[spec.Unit] == 0 && spec.Unit != Auto {
+	if unitNanos(spec.Unit) == 0 && spec.Unit != Auto {
 		return nil, fmt.Errorf("unit: %q is none of auto, s, ms, us, ns", spec.Unit)
 	}
 	n := len(spec.Roles)
@@ -357,6 +359,9 @@ func (r *Reader) add(line int64) error {
 			}
 			if c.Time.kind == number {
 				r.largest[i] = max(r.largest[i], c.Time.whole, -c.Time.whole)
+			}
+			if r.spec.Nanos && (r.spec.Unit != Auto || c.Time.kind == absolute) {
+				_, err = c.Time.Nanos(r.spec.Unit)
 			}
 			if c.Null && r.spec.Roles[i].Kind == Arrival {
 				err = errors.New("a row needs an arrival")

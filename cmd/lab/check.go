@@ -9,7 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +21,7 @@ import (
 	"deduplab/lab"
 	"deduplab/scenarios"
 	"deduplab/semantics"
+	"deduplab/sim"
 	"deduplab/yml"
 )
 
@@ -46,7 +50,7 @@ the folder scenarios.
 Only --update writes baselines, and says what it accepted. When a number has moved, check tells what, by how much, the
 first event whose fate changed with its rows, and what explains it: the scenario, the generator, the engine's rules.
 
-Exit codes: 0 fine, 1 an expectation or a semantics test failed, 2 a file is invalid and nothing was run, 3 a baseline
+Exit codes: 0 fine, 1 an expectation or a semantics test failed, 2 a file is invalid or cannot be run, 3 a baseline
 differs, is stale, missing or edited by hand, 4 interrupted, 70 internal error. docs/ci.md has recipes.`,
 		Example: `  lab check
   lab check my-scenarios --baselines my-baselines --junit check.xml
@@ -87,7 +91,7 @@ func (o *checkOptions) check(ctx context.Context, args []string, stdout, stderr 
 		if len(files) == 0 {
 			return fmt.Errorf("--only %s: nothing has such a name or file", o.only)
 		}
-		if report, err = o.runAll(ctx, files); err != nil {
+		if report, err = o.runAll(ctx, files, stderr); err != nil {
 			return err
 		}
 	}
@@ -107,23 +111,28 @@ func (o *checkOptions) check(ctx context.Context, args []string, stdout, stderr 
 
 // write writes the report in all the forms that are wanted.
 func (o *checkOptions) write(r *check.Report, stdout, stderr io.Writer) error {
-	for path, write := range map[string]func(io.Writer) error{o.junit: r.JUnit, o.markdown: r.Markdown} {
-		if path == "" {
-			continue
-		}
-		if err := replaceFile(path, 0o644, write); err != nil {
-			return err
-		}
+	say := r.Text
+	if o.json {
+		say = r.JSON
+	}
+	if err := say(stdout); err != nil {
+		return err
 	}
 	if os.Getenv("GITHUB_ACTIONS") == "true" {
 		if err := r.Annotations(stderr); err != nil {
 			return err
 		}
 	}
-	if o.json {
-		return r.JSON(stdout)
+	file := func(flag, path string, write func(io.Writer) error) error {
+		if path == "" {
+			return nil
+		}
+		if err := replaceFile(path, 0o644, write); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+		return nil
 	}
-	return r.Text(stdout)
+	return errors.Join(file("--junit", o.junit, r.JUnit), file("--markdown", o.markdown, r.Markdown))
 }
 
 // checkFiles lists the YAML files that the arguments name, each once.
@@ -141,7 +150,7 @@ func checkFiles(args []string) ([]string, error) {
 			}
 			if !seen[path] {
 				seen[path] = true
-				paths = append(paths, path)
+				paths = append(paths, filepath.ToSlash(path))
 			}
 			return nil
 		})
@@ -177,7 +186,7 @@ func loadChecked(paths []string, only *regexp.Regexp) ([]checkedFile, *check.Rep
 			named[f.scenario.Name] = path
 		}
 		if err != nil {
-			report.Add(check.File{Path: path, Cases: []check.Case{invalidCase(err)}})
+			report.Add(check.File{Path: path, Cases: []check.Case{invalidCase("the file is valid", err)}})
 			continue
 		}
 		if f.scenario != nil && !only.MatchString(path) && !only.MatchString(f.scenario.Name) {
@@ -214,19 +223,28 @@ func loadOne(path string) (checkedFile, error) {
 	return f, nil
 }
 
-// invalidCase tells what is wrong with a file.
-func invalidCase(err error) check.Case {
-	c := check.Case{Kind: check.Validity, Name: "the file is valid", Status: check.Invalid, Message: err.Error()}
+// invalidCase tells what is wrong with a file. What should be so is its name.
+func invalidCase(name string, err error) check.Case {
+	lines := strings.Split(err.Error(), "\n")
+	c := check.Case{Kind: check.Validity, Name: name, Status: check.Invalid, Message: lines[0], Details: lines[1:]}
 	if faults, ok := errors.AsType[*yml.Error](err); ok {
-		c.Line, c.Message = faults.Faults[0].Line, faults.Faults[0].Message
-		c.Details = strings.Split(err.Error(), "\n")
+		c.Line, c.Message, c.Details = faults.Faults[0].Line, faults.Faults[0].Message, lines
 	}
 	return c
 }
 
 // runAll checks the files, some at a time. The report is in their order whatever ends first; with --fail-fast it ends
 // with the first file that fails. Baselines are written when all is checked.
-func (o *checkOptions) runAll(ctx context.Context, files []checkedFile) (*check.Report, error) {
+func (o *checkOptions) runAll(ctx context.Context, files []checkedFile, stderr io.Writer) (*check.Report, error) {
+	if o.update {
+		undo, err := writable("--baselines", o.baselines)
+		if err != nil {
+			return nil, err
+		}
+		defer undo()
+	}
+	told := &checkProgress{progress: newProgress(stderr), files: len(files)}
+	defer told.clear()
 	ctx, stop := context.WithCancel(ctx)
 	type outcome struct {
 		file  check.File
@@ -244,7 +262,8 @@ func (o *checkOptions) runAll(ctx context.Context, files []checkedFile) (*check.
 		for i, f := range files {
 			slots <- struct{}{}
 			go func() {
-				file, write, err := o.checkOne(ctx, f)
+				file, write, err := o.checkOne(ctx, f, told.of(f.path))
+				told.done()
 				<-slots
 				done[i] <- outcome{file, write, err}
 			}()
@@ -282,8 +301,44 @@ func (o *checkOptions) runAll(ctx context.Context, files []checkedFile) (*check.
 	return report, failed
 }
 
-// checkOne checks a file. Write writes its baseline anew; it is nil where that stays.
-func (o *checkOptions) checkOne(ctx context.Context, f checkedFile) (file check.File, write func() error, err error) {
+// checkProgress says on a terminal how far the check is.
+type checkProgress struct {
+	*progress
+	files int
+
+	mu      sync.Mutex
+	checked int
+}
+
+// of tells of the run of a file; nil where nobody sees it.
+func (p *checkProgress) of(path string) func(lab.Progress) {
+	if !p.terminal {
+		return nil
+	}
+	return func(s lab.Progress) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if now := time.Now(); now.After(p.next) {
+			p.next = now.Add(p.every)
+			p.overwrite(fmt.Sprintf("%d of %d checked, %s: %s", p.checked, p.files, path, progressText(s, 0)))
+		}
+	}
+}
+
+func (p *checkProgress) done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.checked++
+}
+
+// checkOne checks a file. Write writes its baseline anew; it is nil where that stays. An error is no fault of the file.
+func (o *checkOptions) checkOne(ctx context.Context, f checkedFile, told func(lab.Progress)) (file check.File,
+	write func() error, err error) {
+	defer func() {
+		if p := recover(); p != nil { // in a goroutine of its own nobody else would
+			err = sim.InternalError(fmt.Sprintf("%v\n%s", p, debug.Stack()))
+		}
+	}()
 	if err := ctx.Err(); err != nil {
 		return file, nil, err
 	}
@@ -297,9 +352,18 @@ func (o *checkOptions) checkOne(ctx context.Context, f checkedFile) (file check.
 	file.Name = f.scenario.Name
 	states := &stateFolder{}
 	defer states.remove()
-	checked, err := lab.Check(ctx, f.scenario, lab.Options{OpenState: states.open})
-	if err != nil {
+	options := lab.Options{OpenState: states.open, Progress: told}
+	var checked *lab.Checked
+	if options.AtOnce, err = fitsMemory(ctx, f.scenario, options, 0, 0); err == nil {
+		checked, err = lab.Check(ctx, f.scenario, options)
+	}
+	var internal sim.InternalError
+	switch {
+	case errors.Is(err, context.Canceled) || errors.As(err, &internal):
 		return file, nil, fmt.Errorf("%s: %w", f.path, err)
+	case err != nil:
+		file.Cases = append(file.Cases, invalidCase("the scenario runs", err))
+		return file, nil, nil
 	}
 	for _, e := range checked.Expected() {
 		file.Cases = append(file.Cases, expectedCase(e))
@@ -352,12 +416,7 @@ func (o *checkOptions) baselineCase(c *lab.Checked) (out check.Case, write func(
 		return out, nil, nil
 	}
 	out.Status, out.Message = check.Accepted, "written; it was "+out.Message
-	return out, func() error {
-		if err := os.MkdirAll(o.baselines, 0o755); err != nil {
-			return fmt.Errorf("--baselines: %w", err)
-		}
-		return replaceFile(path, 0o644, c.Baseline.Write)
-	}, nil
+	return out, func() error { return replaceFile(path, 0o644, c.Baseline.Write) }, nil
 }
 
 // compareBaseline says in a case what differs. The error is that of a file that is no baseline.
@@ -376,7 +435,7 @@ func compareBaseline(to *check.Case, path string, src []byte, c *lab.Checked) er
 		to.Details = append(to.Details, "changed in the scenario: "+strings.Join(d.Scenario, "; "))
 	}
 	if n := len(d.Strategies); n > 0 {
-		say = append(say, fmt.Sprintf("another one for %d of %d strategies", n, len(c.Baseline.Strategies)))
+		say = append(say, fmt.Sprintf("numbers moved of %d of %d strategies", n, len(c.Baseline.Strategies)))
 	}
 	for _, reason := range d.Reasons {
 		to.Details = append(to.Details, "changed: "+reason)

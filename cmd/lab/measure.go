@@ -34,7 +34,8 @@ compared: what one merges and another keeps apart. Measure the raw stream, befor
 
 Times are numbers (s, ms, us or ns since 1970; --unit), RFC 3339 or SQL timestamps. Percentiles are exact: the value at rank
 ceil(p x n). What is half the trace or longer is marked >=: a trace that short cannot tell. A trace may be larger than
-memory: what does not fit goes to temporary files (in $TMPDIR), about 90 bytes a row and 60 more for each further key.`,
+memory: what does not fit goes to temporary files in $TMPDIR, about 90 bytes a row and 60 more for each further key, and
+so does the standard input, as it is. They are removed at the end, also after Ctrl-C.`,
 		Example: `  lab measure events.jsonl.gz --key event_id --event-time ts --arrival ingest_ts
   lab measure events.csv --key event_id --key account,amount,client_seq --arrival ingest_ts --origin producer
   lab measure events.csv --key event_id --event-time created_at --arrival ingest_ts --html measured.html
@@ -90,8 +91,8 @@ func (o *measureOptions) run(ctx context.Context, files []string, stdin io.Reade
 	if o.onBadRow != "fail" && o.onBadRow != "skip" {
 		return fmt.Errorf("--on-bad-row: %q is neither fail nor skip", o.onBadRow)
 	}
-	if o.bytes <= 0 {
-		return fmt.Errorf("--bytes-per-key: %d must be more than 0", o.bytes)
+	if o.bytes <= 0 || o.bytes > 1e9 {
+		return fmt.Errorf("--bytes-per-key: %d must be more than 0 and at most a billion", o.bytes)
 	}
 	for _, key := range o.keys {
 		o.columns.Keys = append(o.columns.Keys, strings.Split(key, ","))

@@ -141,7 +141,7 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	if folder == "" {
 		folder = filepath.Join("out", scenario.Name)
 	}
-	undo, err := writable(folder)
+	undo, err := writable("--out", folder)
 	if err != nil {
 		return err
 	}
@@ -213,19 +213,19 @@ func resultsFile(r *results.Run) string {
 }
 
 // writable makes the folder, and finds out before the run whether files can be written to it. Undo removes a folder that
-// was not there before.
-func writable(folder string) (undo func(), err error) {
+// was not there before, and is empty. The flag that names the folder stands in messages.
+func writable(flag, folder string) (undo func(), err error) {
 	_, err = os.Stat(folder)
 	undo = func() {}
 	if errors.Is(err, os.ErrNotExist) {
 		undo = func() { _ = os.Remove(folder) }
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, fmt.Errorf("--out: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	f, err := os.CreateTemp(folder, ".probe-*")
 	if err != nil {
-		return nil, fmt.Errorf("--out: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return undo, errors.Join(f.Close(), os.Remove(f.Name()))
 }
@@ -335,6 +335,10 @@ func (p *progress) show(s lab.Progress) {
 		fmt.Fprintln(p.w, text)
 		return
 	}
+	p.overwrite(text)
+}
+
+func (p *progress) overwrite(text string) {
 	p.shown = true
 	fmt.Fprint(p.w, "\r\033[K"+text)
 }

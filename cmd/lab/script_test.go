@@ -14,13 +14,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"lab": main})
+	testscript.Main(m, map[string]func(){"lab": main, "faulty": faulty})
 }
 
 // TestScripts runs the scripts in testdata, each a session at the command line in a folder of its own. $ROOT is the
 // project. Beside the commands of testscript there are
 //
-//	exits CODE lab ARG...    lab ends with that exit code
+//	exits CODE lab ARG...    lab ends with that exit code; faulty is lab with strategies that go wrong
 //	json FILE                the file holds one JSON value
 //	replace FILE OLD NEW     each OLD in the file becomes NEW, and there is one
 func TestScripts(t *testing.T) {
