@@ -35,7 +35,7 @@ type Comparison struct {
 	Same       []string   // ids of those that do not
 }
 
-// Flip is a requirement that is judged otherwise in one of the runs.
+// Flip is a requirement that two of the runs judge otherwise. Where there is no verdict there is nothing to flip.
 type Flip struct {
 	Strategy, Requirement string
 	Cells                 []Verdict // one a column; an empty one where there is none
@@ -102,6 +102,12 @@ func Compare(columns []Column) (*Comparison, error) {
 // warn finds what stands in the way of a comparison.
 func (c *Comparison) warn() {
 	add := func(format string, args ...any) { c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...)) }
+	for _, column := range c.Columns {
+		if column.Run.Partial {
+			add("%s was interrupted after %s: its numbers and verdicts are those of the rows up to then", column.Name,
+				stream(column.Run))
+		}
+	}
 	first := c.Columns[0]
 	for _, other := range c.Columns[1:] {
 		a, b := &first.Run.Workload, &other.Run.Workload
@@ -110,6 +116,7 @@ func (c *Comparison) warn() {
 		case a.Spec != b.Spec:
 			add("%s and %s ran on different streams (%s and %s): verdicts can be compared, numbers cannot", first.Name,
 				other.Name, stream(first.Run), stream(other.Run))
+		case first.Run.Partial || other.Run.Partial: // that says all
 		case sameSeeds && (a.Rows != b.Rows || a.Copies != b.Copies || a.HorizonMS != b.HorizonMS):
 			add("%s and %s describe the same stream with the same seed, but its rows differ (%s and %s): another version "+
 				"of the generator, or another file, made them", first.Name, other.Name, stream(first.Run), stream(other.Run))
@@ -129,7 +136,7 @@ func stream(r *results.Run) string {
 // settings finds what the runs were told differently.
 func (c *Comparison) settings() {
 	facts := func(r *results.Run) map[string]string {
-		m := fields(r.Job)
+		m := fields("job", r.Job)
 		for name, version := range r.Versions {
 			m["version of "+name] = version
 		}
@@ -240,7 +247,9 @@ func (c *Comparison) flips(id string, in []*results.Strategy) []Flip {
 		f, differs := Flip{Strategy: id, Requirement: name}, false
 		for i, s := range in {
 			f.Cells = append(f.Cells, verdictOf(s, name, c.Columns[i].Run))
-			differs = differs || f.Cells[i].Verdict != f.Cells[0].Verdict
+			for _, other := range f.Cells[:i] {
+				differs = differs || f.Cells[i].Verdict != other.Verdict && f.Cells[i].Verdict != "" && other.Verdict != ""
+			}
 		}
 		if differs {
 			flips = append(flips, f)

@@ -66,7 +66,8 @@ func TestDifferences(t *testing.T) {
 	c := compared(t, run(1, nil), run(4, func(r *results.Run) {
 		r.Strategies[0].Params["ttl"] = "1h"
 		r.Job.Sink = "append"
-		r.Strategies = append(r.Strategies, results.Strategy{ID: "new"})
+		r.Job.Spark = &results.SparkJob{MigrateMS: 5}
+		r.Strategies = append(r.Strategies, results.Strategy{ID: "new", Verdicts: r.Strategies[0].Verdicts})
 	}))
 	if len(c.Flips) != 1 || c.Flips[0].Cells[0].Verdict != results.Pass || c.Flips[0].Cells[1].Verdict != results.Fail {
 		t.Errorf("flips: %+v", c.Flips)
@@ -77,7 +78,12 @@ func TestDifferences(t *testing.T) {
 	if texts := c.Strategies[0].Texts; len(texts) != 1 || !slices.Equal(texts[0].Cells, []string{"2h", "1h"}) {
 		t.Errorf("texts: %+v", texts)
 	}
-	if len(c.Settings) != 1 || c.Settings[0].Name != "job.sink" {
+	settings := map[string][]string{}
+	for _, s := range c.Settings {
+		settings[s.Name] = s.Cells
+	}
+	if !slices.Equal(settings["job.sink"], []string{"", "append"}) ||
+		!slices.Equal(settings["job.spark.migrate_ms"], []string{"", "5"}) || settings["job.spark"] != nil {
 		t.Errorf("settings: %+v", c.Settings)
 	}
 	if s := c.Strategies[1]; s.ID != "new" || !slices.Equal(s.In, []bool{false, true}) {
@@ -94,11 +100,13 @@ func TestWarnings(t *testing.T) {
 	}{
 		{"another stream", func(r *results.Run) { r.Workload.Spec = "b" }, "different streams"},
 		{"another generator", func(r *results.Run) { r.Workload.Rows++ }, "another version of the generator"},
+		{"an interrupted run", func(r *results.Run) { r.Partial = true; r.Workload.Rows-- },
+			"b was interrupted after orders: 1,999 rows, 1,000 copies"},
 		{"another seed", func(r *results.Run) { r.Seed = 2 }, "other seeds"},
 		{"the same", nil, ""},
 	} {
 		got := strings.Join(compared(t, run(1, nil), run(1, c.change)).Warnings, "\n")
-		if !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
+		if !strings.Contains(got, c.want) || (c.want == "") != (got == "") || strings.Contains(got, "\n") {
 			t.Errorf("%s: %q", c.name, got)
 		}
 	}

@@ -6,13 +6,27 @@ import (
 	"strings"
 )
 
-// fields names the fields of a struct as its JSON does.
-func fields(v any) map[string]string {
+// fields names the fields of a struct as its JSON does, those of a struct within it by a path.
+func fields(path string, v any) map[string]string {
 	m := map[string]string{}
-	value := reflect.ValueOf(v)
-	for i := range value.NumField() {
-		name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-		m["job."+name] = fmt.Sprint(value.Field(i).Interface())
-	}
+	addFields(m, path, reflect.ValueOf(v))
 	return m
+}
+
+func addFields(m map[string]string, path string, value reflect.Value) {
+	switch value.Kind() {
+	case reflect.Pointer:
+		if !value.IsNil() {
+			addFields(m, path, value.Elem())
+		}
+	case reflect.Struct:
+		for i := range value.NumField() {
+			name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+			addFields(m, path+"."+name, value.Field(i))
+		}
+	case reflect.Slice:
+		m[path] = strings.Trim(fmt.Sprint(value.Interface()), "[]")
+	default:
+		m[path] = fmt.Sprint(value.Interface())
+	}
 }

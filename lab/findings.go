@@ -62,13 +62,18 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 			"cleared the state", count(n))
 	}
 	if n := s.WriteDuplicates; n > 0 {
-		why := "a batch that had failed after the write was run again"
-		if s.Spark == nil {
-			why = "after a crash rows were handled again that had gone out"
-		} else if job.Spark != nil && job.Spark.MigrateMS > 0 {
-			why = "the new query has read again what the old one had written"
+		var why []string
+		migrated := job.Spark != nil && job.Spark.MigrateMS > 0
+		switch {
+		case s.Spark == nil:
+			why = append(why, "after a crash rows were handled again that had gone out")
+		case !migrated || len(job.Failures) > 0:
+			why = append(why, "a batch that had failed after the write was run again")
 		}
-		note("%s rows stand in the result twice, because %s", count(n), why)
+		if s.Spark != nil && migrated {
+			why = append(why, "the new query has read again what the old one had written")
+		}
+		note("%s rows stand in the result twice, because %s", count(n), results.FormatList(why))
 	}
 	notes = append(notes, auditFindings(s)...)
 	if s.WrongVersion > 0 && plan.Promise != strategies.AnyRow {
@@ -87,10 +92,7 @@ func auditFindings(s *results.Strategy) []string {
 		if a == nil {
 			continue
 		}
-		runs := count(a.Runs) + " runs"
-		if a.Runs == 1 {
-			runs = "one run"
-		}
+		runs := counted(a.Runs, "run")
 		if a.Found == 0 {
 			note("the audit found no key twice in %s: the tiers are sized right, as far as keys can tell", runs)
 		} else {
@@ -110,4 +112,12 @@ func auditFindings(s *results.Strategy) []string {
 		}
 	}
 	return notes
+}
+
+// counted is a number of things.
+func counted(n int64, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return results.FormatCount(n) + " " + thing
 }

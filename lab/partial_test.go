@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"deduplab/scenarios"
@@ -24,6 +25,12 @@ func TestInterruptedRun(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || run == nil || !run.Partial {
 			t.Fatalf("%s: %v, %+v", stage, err, run)
 		}
+		if summary := run.Summary; len(summary) == 0 || !strings.HasPrefix(summary[0], "So far: ") {
+			t.Errorf("%s: %q", stage, summary)
+		}
+		if span := run.Workload.SpanMS; span < 1 || stage == "run" && span >= int64(s.Workload.Spec.Duration) {
+			t.Errorf("%s: a span of %d ms", stage, span)
+		}
 		if whole := run.Workload.Rows > 500_000; whole != (stage != "run") {
 			t.Errorf("%s: %d rows", stage, run.Workload.Rows)
 		}
@@ -35,5 +42,18 @@ func TestInterruptedRun(t *testing.T) {
 				t.Errorf("%s: %s: %d rows in, %d accounted for of %d", stage, s.ID, s.RowsIn, sum, run.Workload.Rows)
 			}
 		}
+	}
+}
+
+// A run that is interrupted before its first row has nothing to tell: no verdict passes for want of rows.
+func TestInterruptedBeforeTheFirstRow(t *testing.T) {
+	s, err := scenarios.Read("../scenarios/dual-capture.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if run, err := Run(ctx, s, Options{}); !errors.Is(err, context.Canceled) || run != nil {
+		t.Errorf("%v, %+v", err, run)
 	}
 }

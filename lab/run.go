@@ -82,11 +82,12 @@ func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, e
 
 // partial is the result of a run that was interrupted.
 func (r *run) partial(err error) (*results.Run, error) {
-	if !errors.Is(err, context.Canceled) || r.base == nil {
+	if !errors.Is(err, context.Canceled) || r.base == nil || r.base.survey.rows == 0 {
 		return nil, err
 	}
 	out := r.result()
 	out.Partial = true
+	out.Summary = orEmpty(summary(out))
 	return out, err
 }
 
@@ -201,7 +202,7 @@ func (r *run) plan() error {
 	}
 	for _, id := range r.options.Only {
 		if !slices.Contains(ids, id) {
-			return fmt.Errorf("--only: no strategy %q in %s%s", id, r.scenario.Name, stream.DidYouMean(id, ids))
+			return fmt.Errorf("no strategy %q in %s%s", id, r.scenario.Name, stream.DidYouMean(id, ids))
 		}
 	}
 	return nil
@@ -255,8 +256,7 @@ func (r *run) batchMoment(arrival stream.Time) stream.Time {
 func (r *run) catchUpRate() int64 {
 	rate := r.scenario.Job.CatchUpRate
 	if rate == 0 {
-		from, to := r.workload.Span()
-		seconds := math.Max(float64(to-from)/1000, 1)
+		seconds := math.Max(float64(r.base.survey.to-r.base.survey.from)/1000, 1)
 		rate = 100 * float64(r.base.survey.rows) / seconds / float64(r.scenario.Job.Parallelism)
 	}
 	return max(int64(math.Round(rate)), 1)
@@ -318,6 +318,9 @@ func (r *run) pass(ctx context.Context, stage string, s *survey) (*pass, error) 
 	}
 	result.missing, result.outages = feed.Missing(), feed.Outages()
 	if interrupted {
+		if s != nil {
+			s.to = last
+		}
 		return result, ctx.Err()
 	}
 	return result, nil

@@ -24,6 +24,7 @@ func RunSeeds(ctx context.Context, s *scenarios.Scenario, o Options, n int) (*re
 		}
 		if r.base, err = r.basePass(ctx); err != nil {
 			out.Partial = true
+			out.Summary = orEmpty(summary(out))
 			return out, err
 		}
 		r.retire()

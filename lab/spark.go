@@ -131,17 +131,28 @@ func sparkFindings(s *results.Strategy, plan strategies.Plan, job results.Job) [
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	spark := s.Spark
 	if rows := spark.RowsTotal; rows.End > 0 && spark.RowsRemoved == 0 {
-		trend := fmt.Sprintf("numRowsTotal only rises: %s keys at the end", count(rows.End))
+		trend := fmt.Sprintf("numRowsTotal only rises: %s at the end", counted(rows.End, "key"))
 		if rows.PerHour > 0 {
 			trend += fmt.Sprintf(", %s more each hour", count(rows.PerHour))
 		}
 		if plan.StateClass == strategies.TimeBounded {
-			note("%s; nothing was removed yet: no watermark has reached the end of a key", trend)
+			note("%s; nothing was removed yet: no key has come to its end", trend)
 		} else {
 			note("%s, and nothing ever removes one", trend)
 		}
 	}
-	if still := spark.Standstill; still.RowsTotal > 0 && still.Millis >= max(10*job.Spark.TriggerMS, 60_000) {
+	var failures int64
+	for _, f := range job.Failures {
+		if f.Kind == sim.SinkFailure.String() {
+			failures++
+		}
+	}
+	if failures > spark.Reruns && s.Failed == "" {
+		note("of %s of the sink %s struck a batch: the others came at the same batch, or after the last one",
+			counted(failures, "failure"), count(spark.Reruns))
+	}
+	still, each := spark.Standstill, job.Spark.Trigger != scenarios.AvailableNow
+	if each && still.RowsTotal > 0 && still.Millis >= max(10*job.Spark.TriggerMS, 60_000) {
 		by := "no row came that moves it"
 		if still.Input > 0 {
 			by = fmt.Sprintf("input %d was quiet, and multipleWatermarkPolicy = min lets it hold back the others", still.Input)

@@ -6,7 +6,8 @@ import (
 	"deduplab/results"
 )
 
-// summary says in a few sentences which strategies meet everything, and what the next best one lacks.
+// summary says in a few sentences which strategies meet everything, and what the next best one lacks. Of a partial run it
+// says that this is so up to now.
 func summary(r *results.Run) []string {
 	if len(r.Require) == 0 || len(r.Strategies) == 0 {
 		return nil
@@ -22,15 +23,25 @@ func summary(r *results.Run) []string {
 			rest = append(rest, s)
 		}
 	}
+	if r.Workload.Rows == 0 {
+		return []string{"The stream has no rows, so the verdicts show nothing."}
+	}
+	everything := fmt.Sprintf("all %d requirements", len(r.Require))
+	if len(r.Require) == 1 {
+		everything = "the requirement"
+	}
 	var out []string
 	switch len(all) {
 	case 0:
-		out = append(out, fmt.Sprintf("No strategy meets all %d requirements.", len(r.Require)))
+		out = append(out, "No strategy meets "+everything+".")
 	case 1:
-		out = append(out, fmt.Sprintf("%s alone meets all %d requirements.", all[0], len(r.Require)))
+		out = append(out, all[0]+" alone meets "+everything+".")
 	default:
-		out = append(out, fmt.Sprintf("%d of %d strategies meet all %d requirements: %s.", len(all), len(r.Strategies),
-			len(r.Require), results.FormatList(all)))
+		out = append(out, fmt.Sprintf("%d of %d strategies meet %s: %s.", len(all), len(r.Strategies), everything,
+			results.FormatList(all)))
+	}
+	if r.Partial {
+		out[0] = "So far: " + out[0]
 	}
 	if len(rest) > 0 {
 		met, of := rest[0].Score()

@@ -8,6 +8,7 @@ import (
 
 	"deduplab/results"
 	"deduplab/scenarios"
+	"deduplab/sim"
 	"deduplab/stream"
 )
 
@@ -135,6 +136,16 @@ func (r *run) eventWith(ctx context.Context, fate string) ([]uint64, string, err
 		}
 	}
 	slices.Sort(fates)
-	return nil, "", fmt.Errorf("--fate: no row is %s%s; there are rows that are %s", fate, stream.DidYouMean(fate, fates),
-		strings.Join(fates, ", "))
+	there := "there are none to choose from"
+	if len(fates) > 0 {
+		there = "to choose from there are " + written(strings.Join(fates, ", "))
+	}
+	meant := ""
+	if !slices.Contains(sim.ExampleFates, fate) {
+		meant = written(stream.DidYouMean(fate, sim.ExampleFates))
+	}
+	return nil, "", fmt.Errorf("--fate: there is no example of a row that is %s%s; %s", written(fate), meant, there)
 }
+
+// written is a fate as people write it on the command line.
+func written(fate string) string { return strings.ReplaceAll(fate, "_", "-") }

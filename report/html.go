@@ -35,7 +35,8 @@ var (
 
 var functions = template.FuncMap{
 	"swimlane": newSwimlane, "storyLead": storyLead, "inc": func(n int) int { return n + 1 },
-	"count": count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
+	"failureLines": failureLines,
+	"count":        count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
 	"percent": percent, "ratio": ratio, "join": strings.Join,
 	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm, "fateTerm": fateTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
@@ -105,6 +106,7 @@ func newShell(title string, words []entry, figures ...figure) (shell, error) {
 type page struct {
 	shell
 	Run      *results.Run
+	Failing  []*results.Strategy // those whose job had failures
 	Question string
 	Answer   string
 	Met      bool // some strategy meets every requirement
@@ -149,7 +151,7 @@ func newPage(run *results.Run) (*page, error) {
 	all := ran(order)
 	p := &page{
 		Run: run, Order: order, Ran: all, Columns: columnsFor(run), Engines: engines(order),
-		Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
+		Failing: failing(all), Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
 		Latency: latencyFigure(all), State: stateFigure(all), Late: lateFigure(all), Changelog: changelogFigure(all),
 		Leaks: causesFigure(all), Tiers: tiersFigure(all), After: afterFigure(run, all),
 		Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all), KeyExamples: newKeyExamples(run.Keys),
@@ -202,15 +204,21 @@ func answer(run *results.Run, order []*results.Strategy) (text string, met bool)
 	switch {
 	case len(order) == 0:
 		return "No strategy was run.", false
+	case run.Workload.Rows == 0:
+		return "The stream has no rows.", false
 	case len(run.Require) == 0:
 		return "The scenario states no requirement, so the numbers stand without a verdict.", false
 	case len(full) == 0:
 		return fmt.Sprintf("None of the %d strategies does.", len(order)), false
 	}
+	text = fmt.Sprintf("%d of %d: %s.", len(full), len(order), list(full))
 	if len(run.Summary) > 0 { // it names them
-		return fmt.Sprintf("%d of %d strategies.", len(full), len(order)), true
+		text = fmt.Sprintf("%d of %d strategies.", len(full), len(order))
 	}
-	return fmt.Sprintf("%d of %d: %s.", len(full), len(order), list(full)), true
+	if run.Partial {
+		return "So far: " + text, false
+	}
+	return text, true
 }
 
 func streamFacts(run *results.Run) []fact {

@@ -126,7 +126,7 @@ func skipped(w results.Workload) string {
 
 // partial says what the numbers of an interrupted run are worth.
 const partial = "This run was interrupted: its numbers are those of the rows that had come by then, and replays that had " +
-	"not ended are missing."
+	"not ended are missing. What passes here may still fail with the rest."
 
 // headline is the run in one line.
 func headline(run *results.Run) string {

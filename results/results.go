@@ -109,7 +109,7 @@ type Workload struct {
 	BadRows    []string  `json:"bad_rows"`
 	Partitions int       `json:"partitions"`
 	StartMS    int64     `json:"start_ms"`    // epoch ms
-	SpanMS     int64     `json:"span_ms"`     // virtual time from the start to the last original
+	SpanMS     int64     `json:"span_ms"`     // virtual time from the start to the last original; of a partial run to its end
 	DisorderMS Quantiles `json:"disorder_ms"` // event time behind the largest one seen so far in the partition
 	// HorizonMS is the delay of a copy after the first arrival of its event.
 	HorizonMS Quantiles `json:"horizon_ms"`

@@ -141,6 +141,14 @@ func (l *loader) spark(n *yml.Node) {
 			}
 		}),
 	)
+	if spec := l.scenario.Workload.Spec; spec != nil && spec.Duration > 0 && !l.Faulty(n) {
+		if s.Restart >= spec.Duration {
+			l.Add(n.Get("restart").At, "the stream has ended by then: it lasts %s", dur(spec.Duration))
+		}
+		if s.Migrate.At >= spec.Duration {
+			l.Add(n.Get("migrate").Get("at").At, "the stream has ended by then: it lasts %s", dur(spec.Duration))
+		}
+	}
 	if s.Restart > 0 && s.Migrate.At > 0 && !l.Faulty(n) {
 		l.Add(n.Get("migrate").NameAt, "there is a restart from the checkpoint already: a query is either restarted or replaced")
 	}

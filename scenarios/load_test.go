@@ -77,6 +77,10 @@ var broken = []struct {
 	}},
 	{name: "a verdict without a requirement", whole: "scenario: x\nworkload: {duration: 1m, rate: 1/s, " +
 		"events: order}\nstrategies: [ptf]\nexpect: {ptf: {verdict: pass}}\n"},
+	{name: "a restart after the stream", edits: []string{"  sink: retract\n", "  sink: retract\n  spark: {restart: 8h}\n"}},
+	{name: "a migration after the stream", edits: []string{
+		"  sink: retract\n", "  sink: retract\n  spark: {migrate: {at: 9d, overlap: 1h}}\n",
+	}},
 	{name: "sections missing", whole: "about: nothing\n"},
 	{name: "workload empty", whole: "scenario: x\nworkload:\nstrategies: [ptf]\n"},
 	{name: "parts of the workload missing", edits: []string{

@@ -10,6 +10,7 @@ import (
 const (
 	exampleLeaked      = "leaked"
 	exampleLate        = "late"
+	exampleLateFirst   = "late first" // so far nothing of its event is in the result
 	exampleSwallowed   = "swallowed"
 	exampleDiverted    = "diverted"
 	exampleSynthesized = "synthesized"
@@ -17,6 +18,12 @@ const (
 	exampleWrong       = "wrong_version"
 	exampleSlowest     = "slowest"
 )
+
+// ExampleFates are the fates of which examples are kept, as results.json names them.
+var ExampleFates = []string{
+	"late_first", "swallowed", exampleLeaked, exampleWrong, exampleSynthesized, exampleUpdate, exampleDiverted,
+	exampleSlowest, "late_copy",
+}
 
 // keptExamples is how many candidates of a kind are kept; whether a late row is a late first shows only at the end.
 const keptExamples = 256
@@ -67,7 +74,7 @@ func (l *Ledger) Examples() []results.Example {
 		}
 	}
 	lost := func(f fate) bool { return f&inResult == 0 }
-	show("late_first", exampleLate, lost)
+	show("late_first", exampleLateFirst, lost)
 	show("swallowed", exampleSwallowed, func(f fate) bool {
 		why := loss(f & lossBits >> lossShift)
 		return lost(f) && (why == lostAsDuplicate || why == lostReplaced)

@@ -208,6 +208,9 @@ func (l *Ledger) keepOut(c *Change) {
 	switch c.To {
 	case Late, Filtered:
 		l.examples.keep(exampleLate, c)
+		if *f&inResult == 0 {
+			l.examples.keep(exampleLateFirst, c)
+		}
 	case Diverted:
 		l.examples.keep(exampleDiverted, c)
 	case Duplicate, Aside:

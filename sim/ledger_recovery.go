@@ -157,7 +157,7 @@ func (l *Ledger) bookEarly(c *Change, key stream.Key, parts []stream.Tag, f *fol
 		}
 		l.followed[c.Tag] = f
 	}
-	if c.Op == OpEmit || c.Op == OpRelease || c.Op == OpAgain {
+	if c.goesOut() {
 		l.outages.early++
 		l.addAgain(c, key, parts, f)
 	}

@@ -248,7 +248,7 @@ func (r *Recovering) Clock(now stream.Time) {
 // Undone reports whether a crash will undo what is done now.
 func (r *Recovering) Undone() bool { return r.undone }
 
-// Dropped counts the changes that crashes have undone and nobody was told of.
+// Dropped counts the changes of rows in the result that crashes have undone and nobody was told of.
 func (r *Recovering) Dropped() int64 { return r.dropped }
 
 // Drain hands all changes since the last call to f.
@@ -266,7 +266,11 @@ func (r *Recovering) drain(f func(change *Change, key stream.Key, parts []stream
 	case !r.undone:
 		r.Task.Drain(f)
 	case r.exactlyOnce:
-		r.Task.Drain(func(*Change, stream.Key, []stream.Tag) { r.dropped++ })
+		r.Task.Drain(func(c *Change, _ stream.Key, _ []stream.Tag) {
+			if c.goesOut() {
+				r.dropped++
+			}
+		})
 	default:
 		r.Task.Drain(func(c *Change, key stream.Key, parts []stream.Tag) {
 			early := *c
@@ -275,6 +279,9 @@ func (r *Recovering) drain(f func(change *Change, key stream.Key, parts []stream
 		})
 	}
 }
+
+// goesOut reports whether a change of a task reaches the sink.
+func (c *Change) goesOut() bool { return c.Op == OpEmit || c.Op == OpRelease || c.Op == OpAgain }
 
 // collect keeps what has been done so far until somebody asks.
 func (r *Recovering) collect() {

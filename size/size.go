@@ -34,10 +34,10 @@ type Point struct {
 	Share  float64     `json:"share"`
 }
 
-// Options say what to plan with; what is 0 is chosen.
+// Options say what to plan with; what is 0, and a look-back of nil, is chosen.
 type Options struct {
 	Horizon      stream.Time // of the first tier; chosen: p99.9 of the delays, rounded up
-	LookbackDays int         // of the MERGE; chosen: the longest delay, in days
+	LookbackDays *int        // of the MERGE, 0 is the date of today alone; chosen: the longest delay, in days
 	AuditDays    int         // chosen: 30, or ten look-backs
 	BytesPerKey  float64     // of state; chosen: 100, the figure that planners use with RocksDB
 	Partitions   int         // shuffle partitions that the state is spread over; chosen: 200, Spark's default
@@ -101,7 +101,7 @@ func Plans(s Stream, o Options) (*Report, error) {
 	o.choose(s)
 	r := &Report{Schema: Schema, Stream: s, BytesPerKey: o.BytesPerKey, Partitions: o.Partitions}
 	first, whole := s.inStream(o.Horizon, o), s.inStream(max(measure.RoundUp(s.longest()), o.Horizon), o)
-	merge, audit := s.merge(o.LookbackDays), s.audit(o.AuditDays)
+	merge, audit := s.merge(*o.LookbackDays), s.audit(o.AuditDays)
 	r.add(s, first)
 	if whole.Horizon != first.Horizon {
 		r.add(s, whole)
@@ -136,11 +136,11 @@ func (o *Options) choose(s Stream) {
 	if o.Horizon == 0 {
 		o.Horizon = measure.RoundUp(s.quantile(0.999))
 	}
-	if o.LookbackDays == 0 {
-		o.LookbackDays = int((s.longest() + day - 1) / day)
+	if o.LookbackDays == nil {
+		o.LookbackDays = new(int((s.longest() + day - 1) / day))
 	}
 	if o.AuditDays == 0 {
-		o.AuditDays = max(30, 10*o.LookbackDays)
+		o.AuditDays = max(30, 10**o.LookbackDays)
 	}
 	if o.BytesPerKey == 0 {
 		o.BytesPerKey = 100

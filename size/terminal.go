@@ -94,10 +94,17 @@ func (t Tier) sentence() string {
 		return fmt.Sprintf("stream  %s: %s keys, %s, %s a partition; %s", d, count(t.Keys), bytes(t.Bytes),
 			bytes(t.BytesPerPartition), left)
 	case Merge:
-		return fmt.Sprintf("MERGE   %s: each batch reads %d dates of the table, %s rows at most; %s", d, t.Dates,
+		return fmt.Sprintf("MERGE   %s: each batch reads %s of the table, %s rows at most; %s", d, t.dates(),
 			count(t.Rows), left)
 	}
-	return fmt.Sprintf("audit   %s: reads %d dates once a day, %s rows at most; %s", d, t.Dates, count(t.Rows), left)
+	return fmt.Sprintf("audit   %s: reads %s once a day, %s rows at most; %s", d, t.dates(), count(t.Rows), left)
+}
+
+func (t Tier) dates() string {
+	if t.Dates == 1 {
+		return "1 date"
+	}
+	return count(float64(t.Dates)) + " dates"
 }
 
 func count(x float64) string {

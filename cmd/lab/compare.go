@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -85,6 +86,12 @@ func readRun(path string) (*results.Run, error) {
 		path = filepath.Join(path, "results.json")
 	}
 	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		partial := filepath.Join(filepath.Dir(path), "results.partial.json")
+		if _, found := os.Stat(partial); found == nil {
+			return nil, fmt.Errorf("%w; there is %s of an interrupted run", err, partial)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ type sizeOptions struct {
 	delays                   []string
 	horizon                  string
 	plan                     size.Options
+	lookback                 int
 	measured                 string
 	json                     bool
 }
@@ -46,7 +47,15 @@ pebble. Of delays only quantiles are known: between two of them nothing is taken
   lab run scenarios/clickstream.yaml && lab size --rate 50000/s --run out/clickstream out/clickstream/results.json
   lab measure events.parquet --key event_id --arrival ingest_ts --json >measured.json && lab size measured.json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(args, cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("lookback") {
+				o.plan.LookbackDays = &o.lookback
+			}
+			if cmd.Flags().Changed("audit") && o.plan.AuditDays == 0 {
+				return errors.New("--audit: an audit over 0 days reads nothing")
+			}
+			return o.run(args, cmd.OutOrStdout())
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.rate, "rate", "", "rows a second, such as 50000/s")
@@ -54,7 +63,7 @@ pebble. Of delays only quantiles are known: between two of them nothing is taken
 	flags.StringSliceVar(&o.delays, "delay", nil, "quantiles of the delay of copies, such as p99.9=40m,max=3d")
 	flags.StringVar(&o.newKey, "new-key", "", "share of the copies that carry a new key, which nothing can catch")
 	flags.StringVar(&o.horizon, "horizon", "", "of the tier in the stream (default: p99.9 rounded up)")
-	flags.IntVar(&o.plan.LookbackDays, "lookback", 0, "of the MERGE, in days (default: the longest delay)")
+	flags.IntVar(&o.lookback, "lookback", 0, "of the MERGE, in days (default: the longest delay)")
 	flags.IntVar(&o.plan.AuditDays, "audit", 0, "days that the audit covers (default: 30, or ten look-backs)")
 	flags.Float64Var(&o.plan.BytesPerKey, "bytes-per-key", 100, "of state: a planning figure, or what a run measured")
 	flags.IntVar(&o.plan.Partitions, "partitions", 200, "shuffle partitions that the state is spread over")
@@ -178,7 +187,7 @@ func (o *sizeOptions) override(s *size.Stream, must bool) error {
 		flag         string
 		value, least float64
 	}{
-		{"lookback", float64(o.plan.LookbackDays), 0}, {"audit", float64(o.plan.AuditDays), 0},
+		{"lookback", float64(o.lookback), 0}, {"audit", float64(o.plan.AuditDays), 0},
 		{"partitions", float64(o.plan.Partitions), 1}, {"bytes-per-key", o.plan.BytesPerKey, 1},
 	} {
 		if !(f.value >= f.least && f.value <= 1e6) {
@@ -204,6 +213,9 @@ func parseDelays(texts []string) ([]size.Point, error) {
 		within, err := stream.ParseDuration(value)
 		if err != nil {
 			return nil, fmt.Errorf("--delay: %s: %w", name, err)
+		}
+		if slices.ContainsFunc(points, func(p size.Point) bool { return p.Share == share }) {
+			return nil, fmt.Errorf("--delay: %s is given twice", name)
 		}
 		points = append(points, size.Point{Within: within, Share: share})
 	}

@@ -20,6 +20,9 @@ func replaceFile(path string, mode fs.FileMode, fill func(io.Writer) error) erro
 // writeBeside writes what is to become a file under another name in the same folder, and returns that name.
 func writeBeside(path string, mode fs.FileMode, fill func(io.Writer) error) (temp string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+		pathError.Path = path
+	}
 	if err != nil {
 		return "", err
 	}
