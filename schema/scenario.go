@@ -5,6 +5,7 @@ import (
 	"deduplab/scenarios"
 	"deduplab/sim"
 	"deduplab/strategies"
+	"deduplab/stream"
 )
 
 // scenario describes what scenarios.Load reads.
@@ -150,6 +151,8 @@ func job() *Schema {
 		may("catch_up_rate", rate()),
 		may("retention", duration()),
 		may("skew", whole()),
+		may("adds", about("columns that the query adds, whose values are others when it is run again", list(object(
+			must("column", text()), must("function", choice(stream.Functions...)))))),
 	)
 }
 
