@@ -102,7 +102,7 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	}
 	ledger := sim.LedgerSpec{
 		Workload: e.workload, Sink: sink, CommitEvery: commit,
-		KeyOnly: plan.Output == strategies.KeyOnly, ToChangelog: plan.ToChangelog,
+		Result: resultOf(plan), ToChangelog: plan.ToChangelog,
 		Retracts: job.Sink == strategies.Upsert || plan.Changelog != stream.InsertOnly,
 	}
 	if l.recovering != nil {
@@ -145,6 +145,15 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		l.ledger.EndSpan() // nobody asks for the latency of a replay
 	}
 	return l, l.err
+}
+
+// resultOf says what the rows of a strategy's result hold.
+func resultOf(plan strategies.Plan) sim.Result {
+	result := sim.Result{KeyOnly: plan.Output == strategies.KeyOnly}
+	if plan.Output == strategies.KeyAndColumn {
+		result.Beside = &plan.Column
+	}
+	return result
 }
 
 // amount returns what the ledger of a strategy sums; nil where its result does not have it.

@@ -26,6 +26,9 @@ func (r *run) result() *results.Run {
 		},
 		Workload: r.base.survey.result(), Keys: r.base.survey.keyResults(),
 	}
+	for _, c := range s.Job.Adds {
+		out.Job.Adds = append(out.Job.Adds, results.AddedColumn{Column: c.Name, Function: c.Function.String()})
+	}
 	out.Workload.Spec = s.WorkloadSpec()
 	out.Job.Failures, out.Outages = r.jobFailures(), r.outages()
 	if r.after != nil {

@@ -37,6 +37,8 @@ type Options struct {
 	Causes []string
 	// Replays is the number of replays under each cause; 0: as above.
 	Replays int
+	// AtOnce is how many replays run at a time, each in the memory of one run; 0: as many as there are processors.
+	AtOnce int
 	// runClosed replays strategies even under causes that they cannot be open to.
 	runClosed bool
 	// Progress is told from time to time what the run is doing; may be nil.
@@ -96,7 +98,9 @@ func newRun(s *scenarios.Scenario, o Options) (*run, error) {
 		return nil, err
 	}
 	o.OpenState = oneByOne(o.OpenState)
-	r := &run{scenario: s, options: o, workload: workload}
+	r := &run{scenario: s, options: o, source: workload}
+	workload = r.asked(gen.Ask{})
+	r.workload = workload
 	if s.After != (scenarios.After{}) {
 		if r.after, err = newAfter(s.After, workload); err != nil {
 			return nil, err
@@ -135,7 +139,8 @@ func open(s *scenarios.Scenario) (gen.Workload, error) {
 type run struct {
 	scenario *scenarios.Scenario
 	options  Options
-	workload gen.Workload
+	source   gen.Workload // the rows as they come
+	workload gen.Workload // with the columns that the query adds
 	entries  []entry
 	base     *pass
 	after    *after         // the truth, nil where nothing reads the results
@@ -143,6 +148,9 @@ type run struct {
 	replays  []*replay
 	// perturbation is how a replay reads the workload.
 	perturbation sim.Perturbation
+	// ask is how often functions have been asked, moments when: a replay holds still when.
+	ask     gen.Ask
+	moments func(arrival stream.Time) stream.Time
 	// differences are the smallest ones that were found.
 	differences map[difference]*found
 }
@@ -212,11 +220,36 @@ func (r *run) retire() {
 // entry plans a strategy under its key.
 func (r *run) entry(e scenarios.Entry, job strategies.Job) entry {
 	e.Rekey(&job)
-	planned := entry{Entry: e, plan: e.Strategy.Plan(e.Args, job), workload: r.workload}
+	planned := entry{Entry: e, plan: e.Strategy.Plan(e.Args, job)}
+	ask := r.ask
+	if b := planned.plan.Batch; b != nil && len(planned.plan.Front) == 0 {
+		ask.Moment = r.batchMoment
+	}
+	planned.workload = r.asked(ask)
 	if e.Key != nil {
-		planned.workload = gen.WithKey(r.workload, *e.Key)
+		planned.workload = gen.WithKey(planned.workload, *e.Key)
 	}
 	return planned
+}
+
+// asked is the workload with the columns that the query adds.
+func (r *run) asked(ask gen.Ask) gen.Workload {
+	return gen.WithAdded(r.source, r.scenario.Job.Adds, ask)
+}
+
+// batchMoment is when the batch begins that takes a row which arrives then: all of a batch have one current_timestamp().
+// Batches that take long, or few rows at a time, begin later than this.
+func (r *run) batchMoment(arrival stream.Time) stream.Time {
+	trigger := r.scenario.Job.Spark.Trigger
+	switch _, to := r.source.Span(); {
+	case r.moments != nil:
+		return r.moments(arrival)
+	case trigger.AvailableNow:
+		return max(arrival, to)
+	case trigger.Every == 0:
+		return arrival
+	}
+	return sim.CommitAt(arrival, trigger.Every)
 }
 
 // catchUpRate is the number of rows a second that a reader handles in a catch-up replay.

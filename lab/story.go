@@ -137,7 +137,7 @@ func (r *run) tellExamples(ctx context.Context, out *results.Run) error {
 		}
 	}
 	told := make([]map[int]stories, len(events))
-	err := atOnce(len(events), func(pass int) (err error) {
+	err := r.atOnce(len(events), func(pass int) (err error) {
 		teller := r
 		if pass > 0 {
 			teller = r.replays[pass-1].run

@@ -204,7 +204,7 @@ var glossary = []entry{
 	{"null_watermark", "Loss: CURRENT_WATERMARK was NULL before the first watermark, and a comparison with " +
 		"NULL is not true, so the filter dropped the row.", nil},
 	{"retention", "Loss, and a cause of difference: the row was gone from the broker before it was read.", nil},
-	{"restart", "Leak or loss: what happened since the last checkpoint was done again, or not at all.", nil},
+	{"restart", "Leak or loss, and a cause of difference, the job crashing at some moment: what happened since the last checkpoint was done again, or not at all.", nil},
 	{"unexplained", "No cause of the list applies: please report it.", nil},
 }
 

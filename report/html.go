@@ -265,6 +265,9 @@ func jobFacts(j results.Job) []fact {
 	if j.RetentionMS > 0 {
 		facts = append(facts, fact{"retention", millis(j.RetentionMS), "of the source: a later replay lacks older rows", ""})
 	}
+	for _, a := range j.Adds {
+		facts = append(facts, fact{a.Column, a.Function, "added by the query", ""})
+	}
 	if s := j.Spark; s != nil {
 		facts = append(facts, sparkFacts(s)...)
 	}

@@ -55,12 +55,20 @@ type Job struct {
 	MiniBatchMS          int64  `json:"mini_batch_ms"` // allow-latency, 0: off
 	MiniBatchSize        int    `json:"mini_batch_size"`
 	RetentionMS          int64  `json:"retention_ms,omitempty"` // how long the source keeps a row, 0: for ever
+	// Adds are columns that the query adds, by a function such as now.
+	Adds []AddedColumn `json:"adds,omitempty"`
 	// Table is what a sink's table is kept in: memory, pebble or postgres.
 	Table   string `json:"table"`
 	Shuffle string `json:"shuffle"` // what is shuffled: whole-row or key-first
 	// Spark is what the queries of Spark ran in; nil where there were none.
 	Spark    *SparkJob `json:"spark,omitempty"`
 	Failures []Failure `json:"failures,omitempty"`
+}
+
+// AddedColumn is a column that the query adds by a function: now, uuid, rand or lookup.
+type AddedColumn struct {
+	Column   string `json:"column"`
+	Function string `json:"function"`
 }
 
 // SparkJob is what the micro-batch queries of a job ran in.

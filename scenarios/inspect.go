@@ -249,6 +249,12 @@ func (p *printer) job(j Job) {
 	if j.Retention > 0 {
 		p.field(1, "retention", dur(j.Retention))
 	}
+	if len(j.Adds) > 0 {
+		p.open(1, "adds")
+	}
+	for _, c := range j.Adds {
+		fmt.Fprintf(p, "    - {column: %s, function: %s}\n", quoted(c.Name), c.Function)
+	}
 	p.orDefault(1, "table", j.Table == d.Table, quoted(j.Table))
 	p.spark(j.Spark, d.Spark)
 	if len(j.Failures) > 0 {

@@ -53,11 +53,11 @@ func TestInspectShipped(t *testing.T) {
 // TestEventKinds loads a scenario with each ready-made kind of event, of which Inspect shows the fields.
 func TestEventKinds(t *testing.T) {
 	for kind, want := range map[string]string{
-		"order":   "{[{order_id 0 0 false} {customer_id 1 0 false} {product 1 0 false} {quantity 1 0 false} {price 2 2 false} {created_at 3 0 false}] [0] 5}",
-		"payment": "{[{payment_id 0 0 false} {account 1 0 false} {method 0 0 false} {amount 2 2 false} {sent_at 3 0 false} {paid_at 3 0 false}] [0] 5}",
-		"clickstream, event_time: {field: ts, log_append: true}": "{[{event_id 0 0 false} {user_id 1 0 false} {page 1 0 false} " +
-			"{action 0 0 false} {sent_at 3 0 false} {ts 3 0 false}] [0] 5}",
-		"sensor, key: sensor_id": "{[{sensor_id 1 0 false} {reading 1 0 false} {temperature 2 2 false} {battery 1 0 true} {measured_at 3 0 false}] [0] 4}",
+		"order":   "{[{order_id 0 0 false } {customer_id 1 0 false } {product 1 0 false } {quantity 1 0 false } {price 2 2 false } {created_at 3 0 false }] [0] 5}",
+		"payment": "{[{payment_id 0 0 false } {account 1 0 false } {method 0 0 false } {amount 2 2 false } {sent_at 3 0 false } {paid_at 3 0 false }] [0] 5}",
+		"clickstream, event_time: {field: ts, log_append: true}": "{[{event_id 0 0 false } {user_id 1 0 false } {page 1 0 false } " +
+			"{action 0 0 false } {sent_at 3 0 false } {ts 3 0 false }] [0] 5}",
+		"sensor, key: sensor_id": "{[{sensor_id 1 0 false } {reading 1 0 false } {temperature 2 2 false } {battery 1 0 true } {measured_at 3 0 false }] [0] 4}",
 	} {
 		src := "scenario: x\nworkload: {duration: 1m, rate: 10/s, events: " + kind + "}\nstrategies: [ptf]\n"
 		s, err := scenarios.Load("x.yaml", []byte(src), nil)

@@ -123,8 +123,10 @@ type Job struct {
 	// span lacks the rows that are older, one by one (Kafka deletes whole segments): the cause retention. The run itself
 	// reads every row as it arrives.
 	Retention stream.Time
-	Spark     Spark
-	Failures  []Failure
+	// Adds are columns that the query adds to the rows in front of the strategies, each by a function.
+	Adds     []stream.Column
+	Spark    Spark
+	Failures []Failure
 }
 
 // Failure is what goes wrong in a job, from the start of the stream on. A replay that is to crash has one more in its Job;
@@ -205,8 +207,8 @@ const (
 var Versions = []string{"first", "last"}
 
 // Causes lists what must not change a result: the perturbations under which a run is replayed.
-var Causes = []string{"interleaving", "catch-up", "watermarks", "idleness", "state-ttl", "retention", "batches",
-	"parallelism"}
+var Causes = []string{"interleaving", "catch-up", "watermarks", "idleness", "state-ttl", "restart", "retention",
+	"lookup", "functions", "batches", "parallelism"}
 
 // Version is the version of an event that the result must end with, first or last by event time; empty if any will do.
 func (s *Scenario) Version() string {

@@ -5,6 +5,7 @@ import (
 	"deduplab/scenarios"
 	"deduplab/sim"
 	"deduplab/strategies"
+	"deduplab/stream"
 )
 
 // scenario describes what scenarios.Load reads.
@@ -52,6 +53,7 @@ func generated() *Schema {
 			may("where", about(`a comparison such as "price < 100"`, text())),
 			may("rate", share()),
 			may("delay", about("counts from the creation of the original", ref("delay"))),
+			may("transport", choice("own", "same")),
 			may("copies", copies()),
 			may("at", duration()), may("range", bounds(duration())), may("speed", rate()),
 			may("new_id", &Schema{Enum: []any{true, false, "constant"}}), may("restamp", boolean()),
@@ -150,6 +152,8 @@ func job() *Schema {
 		may("catch_up_rate", rate()),
 		may("retention", duration()),
 		may("skew", whole()),
+		may("adds", about("columns that the query adds, whose values are others when it is run again", list(object(
+			must("column", text()), must("function", choice(stream.Functions...)))))),
 	)
 }
 

@@ -18,8 +18,8 @@ type LedgerSpec struct {
 	CommitEvery stream.Time
 	// Failures are those of a job that takes a record at a time; nil for none.
 	Failures *Failures
-	// KeyOnly says that the result holds keys alone: equal keys are equal rows.
-	KeyOnly bool
+	// Result says what its rows hold.
+	Result Result
 	// Retracts says that rows of the result can be taken back: the causes of leaks are then kept by event.
 	Retracts bool
 	// ToChangelog says that every change reaches the sink as an inserted row.
@@ -296,20 +296,41 @@ func CommitAt(t, every stream.Time) stream.Time {
 
 // content identifies the result's row that a change is about.
 func (l *Ledger) content(tag stream.Tag, key stream.Key, parts []stream.Tag) uint64 {
+	return l.spec.Result.Content(l.spec.Workload, tag, key, parts)
+}
+
+// Result says what the rows of a result hold. The zero value is all columns.
+type Result struct {
+	// KeyOnly says that the result holds keys alone: equal keys are equal rows.
+	KeyOnly bool
+	// Beside is the only column that the result holds beside the keys, nil where it holds all.
+	Beside *int
+}
+
+// Content identifies the result's row that a change is about.
+func (r Result) Content(w stream.Records, tag stream.Tag, key stream.Key, parts []stream.Tag) uint64 {
 	switch {
-	case l.spec.KeyOnly:
+	case r.KeyOnly:
 		return key.Hash()
+	case r.Beside != nil && parts == nil:
+		return mixValue(key.Hash(), w.Record(tag)[*r.Beside])
 	case parts == nil:
-		return l.spec.Workload.Content(tag)
+		return w.Content(tag)
 	}
 	composed := uint64(len(parts))
-	for _, v := range Compose(l.spec.Workload, parts) {
-		composed = stream.Mix(composed ^ uint64(v.Int))
-		for _, b := range []byte(v.Text) {
-			composed = stream.Mix(composed ^ uint64(b))
-		}
+	for _, v := range Compose(w, parts) {
+		composed = mixValue(composed, v)
 	}
 	return composed
+}
+
+// mixValue adds a value to what identifies a row.
+func mixValue(content uint64, v stream.Value) uint64 {
+	content = stream.Mix(content ^ uint64(v.Int))
+	for _, b := range []byte(v.Text) {
+		content = stream.Mix(content ^ uint64(b))
+	}
+	return content
 }
 
 // isInput reports whether a composed row equals one of the rows that it was made of.

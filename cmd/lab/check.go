@@ -354,7 +354,9 @@ func (o *checkOptions) checkOne(ctx context.Context, f checkedFile, told func(la
 	defer states.remove()
 	options := lab.Options{OpenState: states.open, Progress: told}
 	var checked *lab.Checked
-	if _, err = fitsMemory(ctx, f.scenario, options, 0, 0); err == nil {
+	var has room
+	if has, err = fitsMemory(ctx, f.scenario, options, 0, 0); err == nil {
+		options.AtOnce = has.atOnce
 		checked, err = lab.Check(ctx, f.scenario, options)
 	}
 	var internal sim.InternalError
