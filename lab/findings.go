@@ -29,7 +29,7 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 			"alike", count(n), which, count(s.LateDropped))
 	} else if s.LateDropped > 0 {
 		counter := "numLateRecordsDropped"
-		if s.Spark != nil {
+		if s.Spark != nil && s.Spark.DroppedByWatermark > 0 { // else it was a stage of Flink's
 			counter = "numRowsDroppedByWatermark"
 		}
 		note(counter+" says %s, yet nothing is lost: all of them are late copies", count(s.LateDropped))
