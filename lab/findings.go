@@ -23,7 +23,11 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 	if n := s.Fates.LateFirst; n > 0 {
 		which := ""
 		if idle := s.LossesByCause["late_after_idle"]; idle > 0 {
-			which = ", " + count(idle) + " of them from a partition that came back from idle"
+			part := count(idle)
+			if idle == n {
+				part = "all"
+			}
+			which = ", " + part + " of them from a partition that came back from idle"
 		}
 		note("%s events lost as late%s; the engine's own counter says %s, because it counts late copies and late firsts "+
 			"alike", count(n), which, count(s.LateDropped))
