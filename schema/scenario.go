@@ -57,7 +57,7 @@ func generated() *Schema {
 			may("copies", copies()),
 			may("at", duration()), may("range", bounds(duration())), may("speed", rate()),
 			may("new_id", &Schema{Enum: []any{true, false, "constant"}}), may("restamp", boolean()),
-			may("partition", choice("same", "other")), may("offset", choice("new", "same")), may("transport", choice("own", "same")),
+			may("partition", choice("same", "other")), may("offset", choice("new", "same")),
 			may("change", oneOrMore(text)),
 		))),
 		may("keys", keys()),

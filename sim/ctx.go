@@ -63,10 +63,11 @@ type Ctx struct {
 	newTable     func(ttl stream.Time) *Table
 	eventTimers  Wheel[Ref]
 	procTimers   Wheel[stream.Key]
-	eventCount   timers // of eventTimers
-	procCount    timers // of procTimers
-	eventLive    int    // registered event-time timers that were not deleted
-	service      int    // processing-time timers of the operator itself
+	eventCount   timers                                // of eventTimers
+	procCount    timers                                // of procTimers
+	timersFrom   func(arrival stream.Time) stream.Time // see TimersFrom; nil: no timers
+	eventLive    int                                   // registered event-time timers that were not deleted
+	service      int                                   // processing-time timers of the operator itself
 	assigners    []assigner
 	onTimer      func(TimerEvent)
 
@@ -237,7 +238,11 @@ func (c *Ctx) EventTimer(at stream.Time, ref Ref) {
 // must recognise it as stale: its entry no longer has that time.
 func (c *Ctx) ForgetEventTimer() { c.eventLive-- }
 
-// ProcTimer registers a processing-time timer for a key.
+// TimersFrom says, for an operator that is new, which is the earliest processing-time timer that it sets for a row. Rows
+// that come after it are not in one run with the row.
+func (c *Ctx) TimersFrom(earliest func(arrival stream.Time) stream.Time) { c.timersFrom = earliest }
+
+// ProcTimer registers a processing-time timer for a key. It must not be earlier than [Ctx.TimersFrom] says.
 func (c *Ctx) ProcTimer(at stream.Time, key stream.Key) {
 	c.procTimers.Add(at, key)
 	c.procCount.set++

@@ -48,7 +48,9 @@ type subtask struct {
 	ctx  Ctx
 	op   Operator
 	run  []stream.Row
-	rows int64
+	// until is the earliest time of a timer that the waiting rows may set.
+	until stream.Time
+	rows  int64
 }
 
 // keyGroups is the number of key groups, Flink's default maximum parallelism.
@@ -59,7 +61,7 @@ func NewTask(spec TaskSpec) *Task {
 	t := &Task{spec: spec, subtasks: make([]subtask, spec.Parallelism), laws: newLaws(spec.Readers)}
 	for i := range t.subtasks {
 		s := &t.subtasks[i]
-		s.run = make([]stream.Row, 0, maxRun)
+		s.run, s.until = make([]stream.Row, 0, maxRun), stream.MaxTime
 		s.ctx = Ctx{
 			shared:  &t.shared,
 			Records: spec.Records, now: stream.MinTime, watermark: stream.MinTime, readers: spec.Readers,
@@ -93,9 +95,12 @@ func (t *Task) Row(row *stream.Row) {
 	if len(t.subtasks) > 1 {
 		s = &t.subtasks[subtaskOf(r.Key, len(t.subtasks))]
 	}
-	if s.ctx.procTimers.Len() > 0 && s.ctx.procTimers.Due(r.Arrival) {
+	if s.until <= r.Arrival || s.ctx.procTimers.Len() > 0 && s.ctx.procTimers.Due(r.Arrival) {
 		t.flush(s)
 		t.clock(s, r.Arrival)
+	}
+	if len(s.run) == 0 && s.ctx.timersFrom != nil {
+		s.until = s.ctx.timersFrom(r.Arrival)
 	}
 	s.run = append(s.run, *r)
 	if len(s.run) == cap(s.run) {
@@ -111,7 +116,7 @@ func (t *Task) flush(s *subtask) {
 	s.rows += int64(len(s.run))
 	s.ctx.now = s.run[len(s.run)-1].Arrival
 	s.op.Rows(&s.ctx, s.run)
-	s.run = s.run[:0]
+	s.run, s.until = s.run[:0], stream.MaxTime
 }
 
 // clock moves a subtask's processing time and fires the timers due.
