@@ -68,9 +68,11 @@ type Metric struct {
 
 // Cell is the value of a metric in one column.
 type Cell struct {
-	Known             bool
-	Center, Low, High float64 // the median and its confidence interval; all the same for a single value
-	N                 int     // number of seeds
+	Known bool
+	// Center, Low and High are the median and its confidence interval, all the same for a single value, and for fewer
+	// than leastSeeds.
+	Center, Low, High float64
+	N                 int // number of seeds
 	// Delta tells the change from the first column: "same", "~" for one that may be chance, or as +12.3 %.
 	Delta string
 	P     float64 // of a test between samples; 0 for an exact comparison
@@ -81,6 +83,10 @@ var headline = []string{
 	"residual", "leaked", "lost", "wrong_version", "latency_ms.wait.p99", "latency_ms.settle.p99", "latency_ms.commit.p99",
 	"state.keys_live_peak", "state.bytes_peak", "updates",
 }
+
+// leastSeeds is how many values the interval of a median needs: below that the smallest and the largest do not enclose it
+// with 95 %.
+const leastSeeds = 6
 
 // twins are metrics that are others under a second name, or that depend on the machine.
 var twins = []string{"fates.leaked", "append_only_violations", "state.physical_bytes"}
@@ -106,6 +112,12 @@ func (c *Comparison) warn() {
 		if column.Run.Partial {
 			add("%s was interrupted after %s: its numbers and verdicts are those of the rows up to then", column.Name,
 				stream(column.Run))
+		}
+	}
+	for _, column := range c.Columns {
+		if n := len(column.Run.Seeds); n > 0 && n < leastSeeds {
+			add("%s ran under %d seeds: a confidence interval needs %d, and few differences stand out of so few",
+				column.Name, n, leastSeeds)
 		}
 	}
 	first := c.Columns[0]
@@ -335,7 +347,10 @@ func summarize(values []float64) Cell {
 	case len(values) == 1:
 		return Cell{Known: true, Center: values[0], Low: values[0], High: values[0], N: 1}
 	}
-	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds), 0.95)
+	s := benchmath.AssumeNothing.Summary(sample(values), 0.95)
+	if len(values) < leastSeeds {
+		s.Lo, s.Hi = s.Center, s.Center
+	}
 	return Cell{Known: true, Center: s.Center, Low: s.Lo, High: s.Hi, N: len(values)}
 }
 
@@ -349,19 +364,22 @@ func (cell *Cell) compare(base, values []float64) {
 		cell.Delta = "new"
 	case !b.Known:
 		cell.Delta = "gone"
-	case slices.Equal(base, values):
+	case slices.Equal(base, values), a.N != b.N && constant(append(slices.Clone(base), values...)):
 		cell.Delta = "same"
 	case len(base) == 1 && len(values) == 1:
 		cell.Delta = change(a.Center, b.Center)
 	default:
 		test := benchmath.AssumeNothing.Compare(sample(base), sample(values))
-		cell.P = test.P
+		cell.P = min(test.P, 1) // of few values with ties it comes out above 1
 		cell.Delta = "~"
 		if test.P < test.Alpha {
 			cell.Delta = change(a.Center, b.Center)
 		}
 	}
 }
+
+// constant reports whether all values are one.
+func constant(values []float64) bool { return slices.Min(values) == slices.Max(values) }
 
 func sample(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)

@@ -130,6 +130,18 @@ func TestSamples(t *testing.T) {
 	if m := metric(compared(t, a, seeds(9, 11, 12.5, 13, 14, 16)), "leaked"); m.Cells[1].Delta != "~" {
 		t.Errorf("noise: %+v", m)
 	}
+
+	few := compared(t, seeds(10), seeds(10, 11, 11, 10))
+	m := metric(few, "leaked")
+	if m.Cells[1].Low != 10.5 || m.Cells[1].High != 10.5 || m.Cells[1].Delta != "~" || m.Cells[1].P > 1 {
+		t.Errorf("few seeds have no interval: %+v", m)
+	}
+	if warnings := strings.Join(few.Warnings, "\n"); !strings.Contains(warnings, "b ran under 4 seeds") {
+		t.Errorf("few seeds: %q", warnings)
+	}
+	if m := metric(compared(t, seeds(10), seeds(10, 10, 10)), "leaked"); m.Name != "" {
+		t.Errorf("the same number under all seeds: %+v", m)
+	}
 }
 
 // Nothing differs from itself, and if anything of b differs from a, then of a from b.

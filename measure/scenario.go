@@ -31,8 +31,11 @@ func (r *Report) Scenario(w io.Writer, name string) error {
 	line("  %s. Its delays are the empirical quantiles of the trace.", plain(strings.Join(k.Key, ", ")))
 	line("seed: 1\n\nworkload:")
 	line("  duration: %s", stream.FormatDuration(stream.Time(max(k.firsts/millisecond, 1))))
-	rate := float64(k.Distinct) / (float64(k.firsts) / 1e9)
-	line("  rate: %s/s  # originals; copies come on top", strconv.FormatFloat(rate, 'f', 6, 64))
+	if rate := float64(k.Distinct) / (float64(k.firsts) / 1e9); rate < 0.01 {
+		line("  rate: %.6f/d  # originals; copies come on top", rate*86400)
+	} else {
+		line("  rate: %.6f/s  # originals; copies come on top", rate)
+	}
 	line("  fields:\n    id: {uuid: true}\n  key: id\n  event_time: {field: event_time}")
 	if n := len(r.Partitions); n > 1 {
 		line("  partitions: {count: %d}", n)

@@ -125,7 +125,7 @@ func afterFigure(run *results.Run, all []*results.Strategy) figure {
 			see = append(see, fmt.Sprintf("%s is exact behind every strategy.", sentence(r.what)))
 		}
 		parts := []part{
-			newPart("too many", bad, all, func(s *results.Strategy) int64 { d := r.of(s); return max(d.Value-d.Truth, 0) }),
+			newPart("too many", "--c1", all, func(s *results.Strategy) int64 { d := r.of(s); return max(d.Value-d.Truth, 0) }),
 			newPart("missing", loss, all, func(s *results.Strategy) int64 { d := r.of(s); return max(d.Truth-d.Value, 0) }),
 		}
 		c := stacked(r.id, "Number of rows too many or missing among the "+r.caption+", for each strategy", "rows",

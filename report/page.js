@@ -199,12 +199,14 @@
     list.replaceChildren(...names.map(name => {
       const series = spec.option.series.find(s => s.name === name), button = document.createElement("button");
       const sign = document.createElement("span"), label = document.createElement("bdi");
+      const text = document.createElement("span");
       const { color, borderColor } = series.itemStyle ?? {}, hollow = color === css("--page");
       sign.className = `sign ${series.type === "line" ? "line" : series.symbol ?? "rect"}${hollow ? " hollow" : ""}`;
       sign.style.setProperty("--sign", (hollow ? borderColor : color) ?? css("--subdued"));
       label.textContent = name;
       button.type = "button";
-      button.append(sign, label, spec.notes?.[name] ? ` (${spec.notes[name]})` : "");
+      text.append(label, spec.notes?.[name] ? ` (${spec.notes[name]})` : "");
+      button.append(sign, text);
       button.setAttribute("aria-pressed", !unselected.has(name));
       if (meaning(name)) {
         button.dataset.tip = meaning(name);

@@ -24,6 +24,20 @@
 //	fields:   {customer: {int: [1, 1000], hot: {share: 20%, keys: 3}}}  # 20 % of the events have one of 3 values
 //	event_time: {field: created_at, resolution: 1s, nulls: 0.1%} # floored to the second; some are NULL
 //
+// A job can fail. One that takes a record at a time goes back to its last completed checkpoint, a micro-batch query to its
+// last committed batch:
+//
+//	failures:
+//	  - {at: 30m, down: 1m}                           # a crash
+//	  - {random: 3, down: 1m}                         # three, at moments that the seed draws
+//	  - {kind: lost-checkpoint, at: 50m}              # the first one from then on never completes
+//	  - {kind: slow-checkpoint, at: 1h, for: 5m}
+//	  - {kind: sink, at: 2h, down: 1m}                # it fails between write and commit
+//	  - {kind: rewind, at: 3h, down: 1m, by: 10m}     # the source reads from 10 minutes earlier than needed
+//
+// What was done since is undone. Under checkpoint.delivery: exactly-once no reader has seen it; under at-least-once it has
+// gone out, and goes out again: write duplicates, unless sink: upsert overwrites the row with itself.
+//
 // [Load] is strict: whatever it does not know is a fault, and all faults of a file are reported at once, each with its
 // place. [Scenario.Inspect] writes a scenario with everything that was left to the defaults.
 package scenarios

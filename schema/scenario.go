@@ -53,6 +53,7 @@ func generated() *Schema {
 			may("where", about(`a comparison such as "price < 100"`, text())),
 			may("rate", share()),
 			may("delay", about("counts from the creation of the original", ref("delay"))),
+			may("transport", choice("own", "same")),
 			may("copies", copies()),
 			may("at", duration()), may("range", bounds(duration())), may("speed", rate()),
 			may("new_id", &Schema{Enum: []any{true, false, "constant"}}), may("restamp", boolean()),

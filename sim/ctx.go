@@ -64,6 +64,8 @@ type Ctx struct {
 	eventTimers  Wheel[Ref]
 	procTimers   Wheel[stream.Key]
 	timersFrom   func(arrival stream.Time) stream.Time // see TimersFrom; nil: no timers
+	eventCount   timers                                // of eventTimers
+	procCount    timers                                // of procTimers
 	eventLive    int                                   // registered event-time timers that were not deleted
 	service      int                                   // processing-time timers of the operator itself
 	assigners    []assigner
@@ -228,6 +230,7 @@ func (c *Ctx) DropHeldLate(key stream.Key, tag stream.Tag, behind bool) {
 func (c *Ctx) EventTimer(at stream.Time, ref Ref) {
 	c.eventLive++
 	c.eventTimers.Add(at, ref)
+	c.eventCount.set++
 	c.tellTimer(at, true, false)
 }
 
@@ -242,6 +245,7 @@ func (c *Ctx) TimersFrom(earliest func(arrival stream.Time) stream.Time) { c.tim
 // ProcTimer registers a processing-time timer for a key. It must not be earlier than [Ctx.TimersFrom] says.
 func (c *Ctx) ProcTimer(at stream.Time, key stream.Key) {
 	c.procTimers.Add(at, key)
+	c.procCount.set++
 	c.tellTimer(at, false, false)
 }
 
@@ -259,4 +263,5 @@ var ServiceKey = stream.Key{Hi: math.MaxUint64, Lo: math.MaxUint64}
 func (c *Ctx) ServiceTimer(at stream.Time) {
 	c.service++
 	c.procTimers.Add(at, ServiceKey)
+	c.procCount.set++
 }
