@@ -206,7 +206,8 @@ const (
 // Versions are the bounds of the requirement version.
 var Versions = []string{"first", "last"}
 
-// Causes lists what must not change a result: the perturbations under which a run is replayed.
+// Causes lists what must not change a result: the perturbations under which a run is replayed. What each of them changes
+// stands in lab/replays.go.
 var Causes = []string{"interleaving", "catch-up", "watermarks", "idleness", "state-ttl", "restart", "retention",
 	"lookup", "functions", "batches", "parallelism"}
 
