@@ -1,5 +1,17 @@
 // Package lab runs a scenario from start to end: the workload through every strategy side by side, replays under
 // perturbations that must not matter, and verdicts from what was measured.
+//
+// The way of a number, file by file:
+//
+//	run.go      plans the strategies of the scenario and delivers the workload to all of them
+//	lane.go     one strategy in one delivery: its task and its ledger, and samples of its state
+//	leaks.go    why a copy came through; what an event is lost by the ledger knows
+//	replays.go  the causes of difference: what each changes, and who cannot be open to it
+//	result.go   puts together results.Strategy: the ledger's numbers and those of the lane
+//	judge.go    holds them against the requirements, findings.go says what else they show
+//
+// story.go and difference.go then run the rows again that explain a number, trace.go those that somebody asks for, and
+// check.go makes of a run what a baseline keeps.
 package lab
 
 import (
