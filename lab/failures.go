@@ -24,8 +24,8 @@ func (r *run) failurePlan() *sim.Failures {
 	return sim.PlanFailures(failures, from, r.scenario.Job.Checkpoint.Interval)
 }
 
-// recovers reports whether a strategy is restored from checkpoints: what it does then depends on when they were made, and
-// on how its readers catch up.
+// recovers reports whether a strategy is restored from checkpoints: what it does then depends on when they were made,
+// and on how its readers catch up.
 func (r *run) recovers(e entry) bool { return len(r.scenario.Job.Failures) > 0 && e.plan.Batch == nil }
 
 // newStreamTask makes a task that takes a record at a time, and recovers if the job fails.
@@ -62,8 +62,8 @@ func fail(t task, m sim.Mark) {
 	}
 }
 
-// uncounted counts, of rows that a job which fails is given, those that have no disposition yet and will get one, and the
-// first ones of their events among them. What a crash undoes is counted when it is done again.
+// uncounted counts, of rows that a job which fails is given, those that have no disposition yet and will get one, and
+// the first ones of their events among them. What a crash undoes is counted when it is done again.
 func (l *lane) uncounted(rows []stream.Row) (n int, firsts int64) {
 	if l.recovering.Undone() {
 		return 0, 0
@@ -144,8 +144,8 @@ func failureFindings(s *results.Strategy, out *results.Run) []string {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	count := results.FormatCount
 	if w := f.Wait; w.N > 0 {
-		note("%s events came in while the job was down or had yet to do its work again: half of them waited %s or longer, one "+
-			"waited %s", count(w.N), results.FormatSpan(w.P50), results.FormatSpan(w.Max))
+		note("%s events came in while the job was down or had yet to do its work again: half of them waited %s or longer, "+
+			"one waited %s", count(w.N), results.FormatSpan(w.P50), results.FormatSpan(w.Max))
 	}
 	if n := f.UndoneChanges; n > 0 && out.Job.Delivery == "exactly-once" {
 		note("crashes undid %s changes, of which no reader has seen any: exactly-once", count(n))
@@ -154,8 +154,8 @@ func failureFindings(s *results.Strategy, out *results.Run) []string {
 			count(f.WrittenAgain))
 	}
 	if n := f.LeakedByTTL; n > 0 {
-		note("%s copies had come within the TTL and came through all the same: processing time goes on while the job is down, "+
-			"and the TTL ran out before they were handled", count(n))
+		note("%s copies had come within the TTL and came through all the same: processing time goes on while the job is "+
+			"down, and the TTL ran out before they were handled", count(n))
 	}
 	return notes
 }

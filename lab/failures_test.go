@@ -61,8 +61,8 @@ func TestDelivery(t *testing.T) {
 		{"at-least-once", strategies.Upsert, false}, // the row overwrites itself
 	} {
 		r := crashed(t, lab.Options{Only: ids}, func(j *scenarios.Job) { j.Checkpoint.Delivery, j.Sink = c.delivery, c.sink })
-		if o := r.Outages; len(o) != 1 || o[0].CheckpointMS != 19*60_000 || o[0].RestartMS != 25*60_000 || o[0].RowsAgain == 0 ||
-			o[0].CaughtUpMS <= o[0].RestartMS || o[0].WatermarkMS <= o[0].RestartMS {
+		if o := r.Outages; len(o) != 1 || o[0].CheckpointMS != 19*60_000 || o[0].RestartMS != 25*60_000 ||
+			o[0].RowsAgain == 0 || o[0].CaughtUpMS <= o[0].RestartMS || o[0].WatermarkMS <= o[0].RestartMS {
 			t.Errorf("outages %+v", o)
 		}
 		for i := range r.Strategies {
@@ -81,7 +81,8 @@ func TestDelivery(t *testing.T) {
 			if f.Wait.Max < 290_000 {
 				t.Errorf("%s, %s, %s: the wait is %+v", s.ID, c.delivery, c.sink, f.Wait)
 			}
-			if s.ID == "proctime-asc" && c.sink != strategies.Upsert && (f.LeakedByTTL == 0 || s.LeaksByCause["ttl"] != f.LeakedByTTL) {
+			if s.ID == "proctime-asc" && c.sink != strategies.Upsert &&
+				(f.LeakedByTTL == 0 || s.LeaksByCause["ttl"] != f.LeakedByTTL) {
 				t.Errorf("%s, %s, %s: leaks %v, %d by the outage", s.ID, c.delivery, c.sink, s.LeaksByCause, f.LeakedByTTL)
 			}
 		}
@@ -94,8 +95,11 @@ func TestRestoredFromPebble(t *testing.T) {
 		j.Failures = append(j.Failures, scenarios.Failure{Random: 3, Failure: sim.Failure{Down: 20_000}})
 	}
 	memory := crashed(t, lab.Options{Once: true}, all)
-	onDisk := crashed(t, lab.Options{Once: true, SpillAt: 100, OpenState: func() (sim.Cold, error) { return pebble.Open("") }},
-		func(j *scenarios.Job) { all(j); j.State = "pebble" })
+	open := func() (sim.Cold, error) { return pebble.Open("") }
+	onDisk := crashed(t, lab.Options{Once: true, SpillAt: 100, OpenState: open}, func(j *scenarios.Job) {
+		all(j)
+		j.State = "pebble"
+	})
 	for i := range onDisk.Strategies {
 		forgetHeld(&onDisk.Strategies[i].State)
 		forgetHeld(&memory.Strategies[i].State)

@@ -23,13 +23,17 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 	if n := s.Fates.LateFirst; n > 0 {
 		which := ""
 		if idle := s.LossesByCause["late_after_idle"]; idle > 0 {
-			which = ", " + count(idle) + " of them from a partition that came back from idle"
+			part := count(idle)
+			if idle == n {
+				part = "all"
+			}
+			which = ", " + part + " of them from a partition that came back from idle"
 		}
 		note("%s events lost as late%s; the engine's own counter says %s, because it counts late copies and late firsts "+
 			"alike", count(n), which, count(s.LateDropped))
 	} else if s.LateDropped > 0 {
 		counter := "numLateRecordsDropped"
-		if s.Spark != nil {
+		if s.Spark != nil && s.Spark.DroppedByWatermark > 0 { // else it was a stage of Flink's
 			counter = "numRowsDroppedByWatermark"
 		}
 		note(counter+" says %s, yet nothing is lost: all of them are late copies", count(s.LateDropped))

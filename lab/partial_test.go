@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"deduplab/results"
 	"deduplab/scenarios"
 )
 
@@ -15,6 +16,7 @@ func TestInterruptedRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Require = append(s.Require, scenarios.Requirement{Name: scenarios.SameUnder, Causes: []string{"interleaving"}})
 	for _, stage := range []string{"run", ReplayStage} {
 		ctx, cancel := context.WithCancel(context.Background())
 		run, err := Run(ctx, s, Options{Progress: func(p Progress) {
@@ -37,6 +39,10 @@ func TestInterruptedRun(t *testing.T) {
 		for i := range run.Strategies {
 			s := &run.Strategies[i]
 			f := s.Fates
+			last := s.Verdicts[len(s.Verdicts)-1]
+			if last.Verdict != results.Undetermined && stage == "run" {
+				t.Errorf("%s: %s is %s before its replays", s.ID, last.Requirement, last.Verdict)
+			}
 			if sum := f.Kept + f.Suppressed + f.Leaked + f.LateCopy + f.LateFirst + f.Swallowed + f.Replaced + f.Diverted +
 				f.Pending; sum != s.RowsIn || s.RowsIn != run.Workload.Rows {
 				t.Errorf("%s: %s: %d rows in, %d accounted for of %d", stage, s.ID, s.RowsIn, sum, run.Workload.Rows)

@@ -122,8 +122,8 @@ func (r *run) steps(tb testing.TB) []stream.Time {
 }
 
 // TestCrashAtEveryStep: a crash at any step, and one more while the job catches up, change no table that a reader sees
-// under exactly-once, whatever the strategy, the engine and the state backend. For time is on nobody's side here: no row
-// is late, no TTL and no timer of processing time elapses in the run.
+// under exactly-once, whatever the strategy, the engine and the state backend. For time is on nobody's side here: no
+// row is late, no TTL and no timer of processing time elapses in the run.
 func TestCrashAtEveryStep(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -124,7 +124,7 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, e entry, w results.W
 	s.LateDropped, s.LeakedWithinTTL, s.Failed = l.late, l.withinTTL, l.failed
 	if l.batches != nil {
 		s.Stages = l.stages.result(l.firsts, s, r.scenario.Job.Spark.Shuffle)
-		s.Spark = l.batches.result(l.series)
+		s.Spark = l.batches.result()
 	}
 	s.Failures = r.failed(l)
 	if l.after != nil {

@@ -99,6 +99,14 @@ func (r *run) partial(err error) (*results.Run, error) {
 	}
 	out := r.result()
 	out.Partial = true
+	for i := range out.Strategies {
+		for j := range out.Strategies[i].Verdicts {
+			v := &out.Strategies[i].Verdicts[j]
+			if v.Requirement == scenarios.SameUnder && v.Verdict == results.NotApplicable && !r.options.Once {
+				v.Verdict = results.Undetermined // its replays were still to come
+			}
+		}
+	}
 	out.Summary = orEmpty(summary(out))
 	return out, err
 }

@@ -18,11 +18,18 @@ type batches struct {
 	stateful []bool      // by stage
 
 	total     results.Spark
+	half, end rowsAt // the last batches within the first half of the span, and within the whole
 	operators []results.SparkOperator
 	moved     stream.Time   // when the watermark last moved
 	inputs    []stream.Time // the watermarks of the inputs then
 	policy    sim.WatermarkPolicy
 	engine    *sim.BatchEngine
+}
+
+// rowsAt is numRowsTotal after a batch.
+type rowsAt struct {
+	at   stream.Time
+	rows int64
 }
 
 // newBatches prepares for a query.
@@ -64,6 +71,12 @@ func (b *batches) add(p *sim.BatchProgress) {
 		rows += s.RowsTotal
 	}
 	t.RowsTotal.Peak, t.RowsTotal.End = max(t.RowsTotal.Peak, rows), rows
+	if p.End <= b.from+(b.to-b.from)/2 {
+		b.half = rowsAt{p.End, rows}
+	}
+	if p.End <= b.to {
+		b.end = rowsAt{p.End, rows}
+	}
 	if p.HasWatermark && p.WatermarkAfter > p.Watermark {
 		b.stood(p.End, p.Inputs)
 	}
@@ -98,8 +111,8 @@ func (b *batches) heldBackBy(now []stream.Time) int64 {
 	return 0
 }
 
-// result sums up the run; series is the state over time.
-func (b *batches) result(series []results.StateSample) *results.Spark {
+// result sums up the run.
+func (b *batches) result() *results.Spark {
 	t := &b.total
 	for i, o := range b.operators {
 		if b.stateful[i] {
@@ -109,11 +122,8 @@ func (b *batches) result(series []results.StateSample) *results.Spark {
 			t.DroppedDuplicates += o.DroppedDuplicates
 		}
 	}
-	if n := len(series); n > 1 {
-		half, end := series[n/2], series[n-1]
-		if span := end.AtMS - half.AtMS; span > 0 {
-			t.RowsTotal.PerHour = (end.KeysLive - half.KeysLive) * 3_600_000 / span
-		}
+	if span := int64(b.end.at - max(b.half.at, b.from)); span > 0 {
+		t.RowsTotal.PerHour = (b.end.rows - b.half.rows) * 3_600_000 / span
 	}
 	if late := b.engine.LateByInput(); len(late) > 1 {
 		t.DroppedByInput = late

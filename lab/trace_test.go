@@ -139,3 +139,31 @@ func TestTraceWithoutLabels(t *testing.T) {
 		t.Errorf("read again: %+v, %v", again.Strategies[0].Fates, err)
 	}
 }
+
+// A lost event is told of even when far more late copies came before it than are kept as examples.
+func TestLateFirstBehindManyLateCopies(t *testing.T) {
+	s, err := scenarios.Load("x.yaml", []byte(`scenario: x
+workload:
+  duration: 1h
+  rate: 5/s
+  fields: {id: {uuid: true}}
+  key: id
+  event_time: {field: ts}
+  partitions: {count: 2}
+  outage: [{partition: 1, from: 50m, for: 5m, flush: 500/s}]
+  duplicates: [{origin: retry, rate: 30%, delay: {uniform: [2m, 4m]}}]
+job: {watermark: {delay: 1s, idle_after: 5s}}
+strategies: [rowtime-asc]
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := lab.Run(context.Background(), s, lab.Options{Once: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run.Strategies[0]
+	if r.Fates.LateCopy < 1000 || r.Fates.LateFirst == 0 || r.Example("late_first") == nil || r.Example("late_copy") == nil {
+		t.Errorf("%+v, examples: %+v", r.Fates, r.Examples)
+	}
+}

@@ -27,8 +27,9 @@ func TraceHTML(w io.Writer, t *results.Trace) error {
 	var b bytes.Buffer
 	page := struct {
 		*results.Trace
-		Style template.CSS
-	}{t, template.CSS(pageStyle)}
+		Strategies []tracedStrategy
+		Style      template.CSS
+	}{t, told(t), template.CSS(pageStyle)}
 	if err := traceParsed.Execute(&b, page); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -60,17 +61,57 @@ func TraceTerminal(w io.Writer, t *results.Trace) error {
 // rowTable lists the rows of a story.
 func rowTable(s *results.Story) string {
 	t := table{right: map[int]bool{0: true}}
+	for _, cells := range rowCells(s) {
+		t.add(cells...)
+	}
+	return t.String()
+}
+
+// rowCells are the rows of a story as a table, its head first.
+func rowCells(s *results.Story) [][]string {
 	columns := storyColumns(s)
-	t.add(append([]string{"row", "event", "key", "origin", "partition", "arrival", "event time"}, columns...)...)
+	out := [][]string{append([]string{"row", "event", "key", "origin", "partition", "arrival", "event time"}, columns...)}
 	for i, r := range s.Rows {
 		cells := []string{fmt.Sprint(i + 1), letter('A', r.Event), letter('K', 1) + fmt.Sprint(r.Key), r.Origin,
 			fmt.Sprint(r.Partition), offset(r.ArrivalMS), momentOf(r.EventMS)}
 		for _, c := range columns {
 			cells = append(cells, r.Row[c])
 		}
-		t.add(cells...)
+		out = append(out, cells)
 	}
-	return t.String()
+	return out
+}
+
+// tracedStrategy is a strategy of a trace as its page shows it.
+type tracedStrategy struct {
+	results.TracedStrategy
+	Told []toldStory
+}
+
+// toldStory is a story, and the rows that it is about unless the story before has the same.
+type toldStory struct {
+	results.Story
+	Head []string
+	Rows [][]string
+}
+
+// told lays out the stories of a trace.
+func told(t *results.Trace) []tracedStrategy {
+	var out []tracedStrategy
+	shown := ""
+	for _, s := range t.Strategies {
+		traced := tracedStrategy{TracedStrategy: s}
+		for i := range s.Stories {
+			story := toldStory{Story: s.Stories[i]}
+			if rows := rowTable(&story.Story); rows != shown {
+				cells := rowCells(&story.Story)
+				shown, story.Head, story.Rows = rows, cells[0], cells[1:]
+			}
+			traced.Told = append(traced.Told, story)
+		}
+		out = append(out, traced)
+	}
+	return out
 }
 
 // letter names things by letters: the first is from.
@@ -182,10 +223,11 @@ type lane struct {
 	Cells []laneCell
 }
 
-// laneCell is what happens in a lane at a moment. On says that something lasts: state that is there, a row that waits.
+// laneCell is what happens in a lane at a moment. On says that something lasts: state that is there, a row that waits;
+// Ends that it does not from here on.
 type laneCell struct {
-	Texts []string
-	On    bool
+	Texts    []string
+	On, Ends bool
 }
 
 // The lanes, in the order of a row's way.
@@ -234,7 +276,7 @@ func newSwimlane(story results.Story) swimlane {
 					cell.Texts = append(cell.Texts, laneText(s, step))
 				}
 			}
-			cell.On = cell.On || len(open) > 0
+			cell.On, cell.Ends = cell.On || len(open) > 0, cell.On && len(open) == 0
 		}
 		if used {
 			out.Lanes = append(out.Lanes, l)

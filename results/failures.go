@@ -9,8 +9,8 @@ type Failure struct {
 	ByMS   int64  `json:"by_ms,omitempty"`  // of a rewind: how much further than needed
 }
 
-// Outage is a time for which the job was down, and how it caught up, in ms from the start: of a job that takes a record at
-// a time. It is the same for all strategies.
+// Outage is a time for which the job was down, and how it caught up, in ms from the start: of a job that takes a record
+// at a time. It is the same for all strategies.
 type Outage struct {
 	CrashMS   int64 `json:"crash_ms"`
 	RestartMS int64 `json:"restart_ms"`
@@ -28,14 +28,14 @@ type Outage struct {
 // Failures is what the failures of the job did to a strategy.
 type Failures struct {
 	Outages int64 `json:"outages"`
-	// UndoneChanges had been made when a crash undid them. Under exactly-once nobody saw them; under at-least-once they had
-	// gone out, and what the job made of the rows the second time went out too.
+	// UndoneChanges had been made when a crash undid them. Under exactly-once nobody saw them; under at-least-once they
+	// had gone out, and what the job made of the rows the second time went out too.
 	UndoneChanges int64 `json:"undone_changes"`
-	// WrittenAgain counts the rows that stood in the result when they were written once more; those that still stand there
-	// twice at the end are write_duplicates.
+	// WrittenAgain counts the rows that stood in the result when they were written once more; those that still stand
+	// there twice at the end are write_duplicates.
 	WrittenAgain int64 `json:"written_again"`
-	// Wait is the wait of the events whose first row came after the checkpoint that a crash went back to, and before the
-	// restart.
+	// Wait is the wait of the events whose first row came after the checkpoint that a crash went back to, and before
+	// the restart.
 	Wait Quantiles `json:"wait_ms"`
 	// LeakedByTTL counts the copies that had arrived within the TTL, and came through because the outage let it run out
 	// before they were handled.

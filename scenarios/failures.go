@@ -79,7 +79,8 @@ func (p *printer) failure(f Failure) {
 	p.WriteString("    - {" + strings.Join(fields, ", ") + "}\n")
 }
 
-// PlanFailures returns the failures of a job by when they happen, for a stream of a span; the seed draws the random ones.
+// PlanFailures returns the failures of a job by when they happen, for a stream of a span; the seed draws the random
+// ones.
 func (j Job) PlanFailures(from, to stream.Time, seed uint64) []sim.Failure {
 	var failures []sim.Failure
 	random := rand.New(rand.NewPCG(seed, 0xfa11))

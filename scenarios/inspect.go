@@ -49,8 +49,8 @@ func (s *Scenario) Inspect(w io.Writer) error {
 	return err
 }
 
-// WorkloadSpec is a fingerprint of the workload section, with everything that was left to the defaults and without the
-// seed: equal for equal workloads.
+// WorkloadSpec is a fingerprint of the workload section without the seed: equal for equal workloads, whichever way they
+// are written.
 func (s *Scenario) WorkloadSpec() string {
 	p := &printer{}
 	if s.Workload.Trace != nil {
@@ -82,10 +82,25 @@ func (s *Scenario) Sections() map[string]string {
 	}
 }
 
-func (p *printer) fingerprint() string { return fmt.Sprintf("%x", sha256.Sum256(p.Bytes()))[:16] }
+// fingerprint is of what differs from the defaults, so that a scenario keeps its own when there is one more field.
+func (p *printer) fingerprint() string {
+	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+	hash, below := sha256.New(), 0 // the indent of the line below
+	for _, line := range slices.Backward(strings.Split(p.String(), "\n")) {
+		empty := strings.HasSuffix(line, ":") && below <= indent(line)
+		if line != "" && !empty && !strings.HasSuffix(line, defaultMark) {
+			fmt.Fprintln(hash, line)
+			below = indent(line)
+		}
+	}
+	return fmt.Sprintf("%x", hash.Sum(nil))[:16]
+}
 
 // printer writes YAML, one field a line.
 type printer struct{ bytes.Buffer }
+
+// defaultMark ends the lines of what is the default.
+const defaultMark = " # default"
 
 func (p *printer) section(name string) { fmt.Fprintf(p, "\n%s:\n", name) }
 
@@ -96,7 +111,7 @@ func (p *printer) field(level int, name string, value any) { p.orDefault(level, 
 func (p *printer) orDefault(level int, name string, isDefault bool, value any) {
 	line := fmt.Sprintf("%s%s: %v", strings.Repeat("  ", level), name, value)
 	if isDefault {
-		line = fmt.Sprintf("%-42s # default", line)
+		line = fmt.Sprintf("%-42s%s", line, defaultMark)
 	}
 	fmt.Fprintln(p, line)
 }

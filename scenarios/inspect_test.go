@@ -223,3 +223,26 @@ func (d *drawer) delay() string {
 		fmt.Sprintf("{quantiles: {%sp99.9: %s, p5: %s, max: 1d}%s}", d.pick("", "min: 1ms, "), b, a, limit),
 	)
 }
+
+// A fingerprint of a section changes with what a scenario sets there, and not with defaults that it spells out.
+func TestSections(t *testing.T) {
+	const whole = "scenario: x\nworkload: {duration: 1m, rate: 1/s, events: order}\nstrategies: [ptf]\njob: {%s}\n"
+	job := func(fields string) string {
+		s, err := scenarios.Load("x.yaml", fmt.Appendf(nil, whole, fields), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Sections()["job"]
+	}
+	if job("") != job("sink: retract, watermark: {interval: 200ms}, spark: {cost: {batch: 0s}}") {
+		t.Error("defaults that are spelled out change the fingerprint")
+	}
+	seen := map[string]string{}
+	for _, fields := range []string{"", "sink: append", "watermark: {interval: 10s}", "checkpoint: {interval: 10s}",
+		"spark: {cost: {batch: 10s}}", "watermark: {interval: 10s}, checkpoint: {interval: 10s}"} {
+		if other, ok := seen[job(fields)]; ok {
+			t.Errorf("job {%s} has the fingerprint of {%s}", fields, other)
+		}
+		seen[job(fields)] = fields
+	}
+}

@@ -31,8 +31,8 @@ type FailureKind uint8
 const (
 	// CrashFailure is a crash of the job.
 	CrashFailure FailureKind = iota
-	// LostCheckpoint: the first checkpoint from then on never completes. Operators have flushed for it all the same. The
-	// checkpoint of a micro-batch is its commit, so that a query takes no notice.
+	// LostCheckpoint: the first checkpoint from then on never completes. Operators have flushed for it all the same.
+	// The checkpoint of a micro-batch is its commit, so that a query takes no notice.
 	LostCheckpoint
 	// SlowCheckpoint: the first checkpoint from then on takes For, and none is begun meanwhile
 	// (execution.checkpointing.max-concurrent-checkpoints is 1).
@@ -75,8 +75,8 @@ type Failures struct {
 
 type slowCheckpoint struct{ at, done stream.Time }
 
-// PlanFailures lays out the failures of a job that begins at a moment; they are given by when they happen. A crash while
-// the job is down makes the outage longer.
+// PlanFailures lays out the failures of a job that begins at a moment; they are given by when they happen. A crash
+// while the job is down makes the outage longer.
 func PlanFailures(failures []Failure, from, interval stream.Time) *Failures {
 	p := &Failures{interval: interval}
 	failures = slices.Clone(failures)
@@ -158,13 +158,8 @@ func (p *Failures) begins(at stream.Time) bool {
 	return !slices.ContainsFunc(p.slow, func(s slowCheckpoint) bool { return s.at < at && at < s.done })
 }
 
-// keeps reports whether a crash goes back to a checkpoint.
-func (p *Failures) keeps(at stream.Time) bool {
-	return slices.ContainsFunc(p.outages, func(o outage) bool { return o.kept == at })
-}
-
-// CommitAt is when a change of a moment that no crash undoes becomes visible under exactly-once: when the first checkpoint
-// that holds it has completed.
+// CommitAt is when a change of a moment that no crash undoes becomes visible under exactly-once: when the first
+// checkpoint that holds it has completed.
 func (p *Failures) CommitAt(t stream.Time) stream.Time {
 	for at := CommitAt(t, p.interval); ; at += p.interval {
 		if i := slices.IndexFunc(p.slow, func(s slowCheckpoint) bool { return s.at == at }); i >= 0 {

@@ -28,12 +28,14 @@ func TestPlanFailures(t *testing.T) {
 		{"a second crash before the next checkpoint", 10, []Failure{{At: 35, Down: 2}, {At: 39, Down: 2}},
 			"30 35-37, 30 39-41", "10 30 50 70"},
 		{"a checkpoint is lost", 10, []Failure{{Kind: LostCheckpoint, At: 25}, {At: 35, Down: 7}}, "20 35-42", "10 50 50 70"},
-		{"but not the one before", 10, []Failure{{Kind: LostCheckpoint, At: 31}, {At: 35, Down: 7}}, "30 35-42", "10 30 60 70"},
-		{"a slow checkpoint that a crash comes before", 10, []Failure{{Kind: SlowCheckpoint, At: 25, For: 15}, {At: 41, Down: 1}},
-			"20 41-42", ""},
+		{"but not the one before", 10, []Failure{{Kind: LostCheckpoint, At: 31}, {At: 35, Down: 7}}, "30 35-42",
+			"10 30 60 70"},
+		{"a slow checkpoint that a crash comes before", 10, []Failure{{Kind: SlowCheckpoint, At: 25, For: 15},
+			{At: 41, Down: 1}}, "20 41-42", ""},
 		{"and one that it comes after", 10, []Failure{{Kind: SlowCheckpoint, At: 25, For: 15}, {At: 46, Down: 1}}, "30 46-47",
 			"10 45 50 70"},
-		{"while a checkpoint is slow none is begun", 10, []Failure{{Kind: SlowCheckpoint, At: 35, For: 25}}, "", "10 30 70 70"},
+		{"while a checkpoint is slow none is begun", 10, []Failure{{Kind: SlowCheckpoint, At: 35, For: 25}}, "",
+			"10 30 70 70"},
 		{"the sink fails at a checkpoint", 10, []Failure{{Kind: SinkFailure, At: 25, Down: 4}}, "20 30-34", "10 40 50 70"},
 		{"without checkpoints at once", 0, []Failure{{Kind: SinkFailure, At: 25, Down: 4}}, "start 25-29", ""},
 		{"what comes first happens first", 10, []Failure{{Kind: LostCheckpoint, At: 1}, {At: 5, Down: 1}, {At: 15, Down: 1}},
@@ -66,8 +68,8 @@ func TestPlanFailures(t *testing.T) {
 	}
 }
 
-// TestFeedRecovers tells what a job reads that crashes at 35, goes back to the checkpoint of 30 and is up again at 42, at
-// 500 rows a second: a row of each partition every 8 ms.
+// TestFeedRecovers tells what a job reads that crashes at 35, goes back to the checkpoint of 30 and is up again at 42,
+// at 500 rows a second: a row of each partition every 8 ms.
 func TestFeedRecovers(t *testing.T) {
 	var rows []stream.Row
 	var names []string

@@ -6,8 +6,8 @@ import (
 )
 
 // recovered is what a ledger keeps of a job that fails: of rows that are handled again, or whose changes have gone out
-// before a crash. A row has one disposition all the same, and what is written more than once is a write duplicate for as
-// long as it stands.
+// before a crash. A row has one disposition all the same, and what is written more than once is a write duplicate for
+// as long as it stands.
 type recovered struct {
 	followed map[stream.Tag]*followed // nil: the job does not fail
 	outages  interruptions

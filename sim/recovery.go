@@ -12,13 +12,13 @@ type Outage struct {
 	// Kept is the checkpoint that the job went back to, MinTime where none had completed.
 	Kept stream.Time
 	By   stream.Time // what the source was rewound further than needed
-	// Again counts the rows that were handled before the crash and read again, Waiting those that waited at the restart,
-	// these among them.
+	// Again counts the rows that were handled before the crash and read again, Waiting those that waited at the
+	// restart, these among them.
 	Again, Waiting int64
 	// CaughtUp is when the last row that had waited was handled.
 	CaughtUp stream.Time
-	// Watermark is the watermark at the crash, MinTime where there was none, and Regained when it was that again; MaxTime:
-	// not before the next crash.
+	// Watermark is the watermark at the crash, MinTime where there was none, and Regained when it was that again;
+	// MaxTime: not before the next crash.
 	Watermark, Regained stream.Time
 }
 
@@ -171,8 +171,11 @@ func (r *recovery) handled(row *stream.Row) {
 
 // regain notes that a watermark is what it was before a crash.
 func (r *recovery) regain(w stream.Time) {
-	if n := len(r.outages); n > 0 && !r.down && r.outages[n-1].Regained == stream.MaxTime && w >= r.outages[n-1].Watermark {
-		r.outages[n-1].Regained = r.feed.now
+	if len(r.outages) == 0 || r.down {
+		return
+	}
+	if last := &r.outages[len(r.outages)-1]; last.Regained == stream.MaxTime && w >= last.Watermark {
+		last.Regained = r.feed.now
 	}
 }
 
@@ -184,9 +187,9 @@ func (f *Feed) Outages() []Outage {
 	return f.outages
 }
 
-// Recovering is a [Task] that crashes and is restored from its last completed checkpoint. Which checkpoint that will be is
-// known beforehand, by the marks of a [Feed]: so what a crash undoes is known when it is done. Under exactly-once nobody
-// is told of it. Under at-least-once it has gone out, and is done again: see Change.Early.
+// Recovering is a [Task] that crashes and is restored from its last completed checkpoint. Which checkpoint that will be
+// is known beforehand, by the marks of a [Feed]: so what a crash undoes is known when it is done. Under exactly-once
+// nobody is told of it. Under at-least-once it has gone out, and is done again: see Change.Early.
 type Recovering struct {
 	*Task
 	spec        TaskSpec
@@ -230,8 +233,8 @@ func (r *Recovering) Crash(now stream.Time) {
 	r.undone, r.down = false, true
 }
 
-// Restart restores the task from the checkpoint that was kept: the mark Restarted. Again says that a crash will undo what
-// follows.
+// Restart restores the task from the checkpoint that was kept: the mark Restarted. Again says that a crash will undo
+// what follows.
 func (r *Recovering) Restart(now stream.Time, again bool) {
 	r.Task = RestoreTask(r.spec, r.kept, now)
 	r.counted = r.keptCounts

@@ -13,8 +13,8 @@ type rewinder struct {
 	readers int
 	rate    int64 // rows a second of a reader
 
-	// log holds, by partition, the rows that are read again and those that are still to be read; read is the index of the
-	// first of these, and kept what it was at the checkpoint that the next crash goes back to.
+	// log holds, by partition, the rows that are read again and those that are still to be read; read is the index of
+	// the first of these, and kept what it was at the checkpoint that the next crash goes back to.
 	log        [][]stream.Row
 	read, kept []int
 	// keepFrom is the arrival of the first row that may be read again; MaxTime: none is.
@@ -159,8 +159,8 @@ func (w *rewinder) keep(pending *stream.Row, from stream.Time) {
 	}
 }
 
-// rewind goes back to the checkpoint that was kept, and further to the rows that arrived from a moment on. It returns how
-// many rows are read again.
+// rewind goes back to the checkpoint that was kept, and further to the rows that arrived from a moment on. It returns
+// how many rows are read again.
 func (w *rewinder) rewind(pending *stream.Row, from, restart stream.Time) (again int64) {
 	if pending != nil {
 		again--

@@ -45,9 +45,9 @@ type Task struct {
 
 // subtask is one parallel instance. Rows wait in run until it is full or something else happens.
 type subtask struct {
-	ctx  Ctx
-	op   Operator
-	run  []stream.Row
+	ctx Ctx
+	op  Operator
+	run []stream.Row
 	// until is the earliest time of a timer that the waiting rows may set.
 	until stream.Time
 	rows  int64

@@ -417,7 +417,7 @@ func (o *checkOptions) baselineCase(scenario string, c *lab.Checked) (out check.
 		out.Details = append(out.Details, "to accept this: lab check --update")
 		return out, nil, nil
 	}
-	out.Status, out.Message = check.Accepted, "written; it was "+out.Message
+	out.Status, out.Message = check.Accepted, "written; before: "+out.Message
 	anew := c.Baseline // nothing else of the run stays in memory
 	return out, func() error { return replaceFile(path, 0o644, anew.Write) }, nil
 }

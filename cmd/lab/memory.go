@@ -78,6 +78,9 @@ func tooLarge(e *lab.Estimate, what, smaller string) error {
 // gigabytes writes a size with a decimal prefix.
 func gigabytes(n int64) string { return humanize.Bytes(uint64(max(n, 0))) }
 
+// leastMemory is what a run may take that is too small to be estimated.
+const leastMemory = 100e6
+
 // parseMemory reads a size such as 20GB or 16GiB.
 func parseMemory(s string) (uint64, error) {
 	n, err := humanize.ParseBytes(s)

@@ -86,6 +86,8 @@ func (o *runOptions) check(scaleGiven bool) error {
 		if o.memory, err = parseMemory(o.memoryText); err != nil {
 			faults = append(faults, err)
 		}
+		check(err != nil || o.memory >= leastMemory, "--memory: %s is less than any run takes: write at least %s", o.memoryText,
+			gigabytes(leastMemory))
 	}
 	check(slices.Contains([]string{"", "memory", "pebble"}, o.state), "--state: %q is neither memory nor pebble", o.state)
 	return errors.Join(faults...)
