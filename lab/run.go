@@ -66,7 +66,8 @@ type Progress struct {
 }
 
 // Run runs a scenario. The result depends on the scenario alone, not on the machine. When the context is cancelled, the
-// result is what had been measured by then, marked as partial, beside the context's error; it is nil if that is nothing.
+// result is what had been measured by then, marked as partial, beside the context's error; it is nil if that is
+// nothing.
 func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, error) {
 	r, err := newRun(s, o)
 	if err != nil {
@@ -186,8 +187,8 @@ type entry struct {
 // runs reports whether there is something to run.
 func (e entry) runs() bool { return e.plan.Refused == "" && e.closed == "" }
 
-// prepare returns what fills in a row for a plan of the strategy beside what the source gives; nil where there is nothing
-// to do.
+// prepare returns what fills in a row for a plan of the strategy beside what the source gives; nil where there is
+// nothing to do.
 func (e entry) prepare(plan strategies.Plan) func(*stream.Row) {
 	fill := plan.Prepare(e.workload)
 	keyed, ok := e.workload.(*gen.Keyed)
@@ -257,8 +258,8 @@ func (r *run) asked(ask gen.Ask) gen.Workload {
 	return gen.WithAdded(r.source, r.scenario.Job.Adds, ask)
 }
 
-// batchMoment is when the batch begins that takes a row which arrives then: all of a batch have one current_timestamp().
-// Batches that take long, or few rows at a time, begin later than this.
+// batchMoment is when the batch begins that takes a row which arrives then: all of a batch have one
+// current_timestamp(). Batches that take long, or few rows at a time, begin later than this.
 func (r *run) batchMoment(arrival stream.Time) stream.Time {
 	trigger := r.scenario.Job.Spark.Trigger
 	switch _, to := r.source.Span(); {

@@ -503,8 +503,8 @@ func (j Job) withAdded(p Plan) Plan {
 	return p
 }
 
-// Register adds a strategy of your own: from then on scenarios and semantics tests know it by its name. It belongs into a
-// function init, because nothing guards the list. Put it through [deduplab/suite] first.
+// Register adds a strategy of your own: from then on scenarios and semantics tests know it by its name. It belongs into
+// a function init, because nothing guards the list. Put it through [deduplab/suite] first.
 func Register(s *Strategy) error {
 	switch {
 	case !validName.MatchString(s.Name):
