@@ -1,6 +1,6 @@
-// Package baseline keeps what is known of a scenario's run: the exact numbers that lab check holds the next run against,
-// the fates of its events, and fingerprints of all that they depend on, so that a number that moves comes with a reason.
-// A baseline is a file of its own beside the project's code; only lab check --update writes one.
+// Package baseline keeps what is known of a scenario's run: the exact numbers that lab check holds the next run
+// against, the fates of its events, and fingerprints of all that they depend on, so that a number that moves comes with
+// a reason. A baseline is a file of its own beside the project's code; only lab check --update writes one.
 package baseline
 
 import (

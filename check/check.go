@@ -1,5 +1,5 @@
-// Package check writes what lab check has found: as text, JSON, Markdown for a job summary, annotations of GitHub Actions
-// and JUnit XML. All of them are functions of a [Report], byte for byte.
+// Package check writes what lab check has found: as text, JSON, Markdown for a job summary, annotations of GitHub
+// Actions and JUnit XML. All of them are functions of a [Report], byte for byte.
 package check
 
 import (

@@ -2,8 +2,8 @@
 // be chance.
 //
 // Same scenario and seed give the same numbers, so two runs of one seed are compared exactly: any difference is one.
-// Runs over several seeds are compared as samples: a median with its 95 % confidence interval, and a Mann-Whitney U test
-// that says whether the difference may be noise.
+// Runs over several seeds are compared as samples: a median with its 95 % confidence interval, and a Mann-Whitney U
+// test that says whether the difference may be noise.
 package compare
 
 import (
@@ -84,8 +84,8 @@ var headline = []string{
 	"state.keys_live_peak", "state.bytes_peak", "updates",
 }
 
-// leastSeeds is how many values the interval of a median needs: below that the smallest and the largest do not enclose it
-// with 95 %.
+// leastSeeds is how many values the interval of a median needs: below that the smallest and the largest do not enclose
+// it with 95 %.
 const leastSeeds = 6
 
 // twins are metrics that are others under a second name, or that depend on the machine.

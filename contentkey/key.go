@@ -3,9 +3,8 @@
 //	sha2(concat_ws('\u001f', coalesce(cast(a as string), '\u0000'), coalesce(cast(b as string), '\u0000'), ...), 256)
 //
 // The fields stand in a fixed order; each is cast to text, NULL becomes the sentinel U+0000, the parts are joined by
-// the unit separator U+001F, and the UTF-8 bytes are
-// hashed with SHA-256. So ('ab', 'c') and ('a', 'bc') differ, and so do
-// NULL and the empty string. What still goes wrong is what [Compare] explains.
+// the unit separator U+001F, and the UTF-8 bytes are hashed with SHA-256. So ('ab', 'c') and ('a', 'bc') differ, and so
+// do NULL and the empty string. What still goes wrong is what [Compare] explains.
 package contentkey
 
 import (

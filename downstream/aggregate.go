@@ -53,8 +53,8 @@ type Aggregate struct {
 	local, global batch
 }
 
-// batch is what waits for the end of a batch: so many rows. Those that take something back before anything was added are
-// summed apart.
+// batch is what waits for the end of a batch: so many rows. Those that take something back before anything was added
+// are summed apart.
 type batch struct {
 	sums, leading sums
 	rows          int

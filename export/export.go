@@ -2,8 +2,8 @@
 // writes is read by a scenario's trace and by lab measure.
 //
 // Beside the columns of the workload each row has its arrival and source partition, and with the truth the logical
-// event that it stands for and its origin. Times are milliseconds since 1970, in
-// Parquet the columns' own are timestamps.
+// event that it stands for and its origin. Times are milliseconds since 1970; in Parquet the columns' own are
+// timestamps.
 package export
 
 import (

@@ -35,8 +35,8 @@ const (
 )
 
 // WithAdded gives the rows of a workload more columns, made by functions of the query. A value is that of one row, so
-// that copies which are equal otherwise differ in it. The answer to a lookup is that of a key at a moment: it changes once
-// a day, for each key at another time. Partitions, arrivals, keys and the truth stay as they are.
+// that copies which are equal otherwise differ in it. The answer to a lookup is that of a key at a moment: it changes
+// once a day, for each key at another time. Partitions, arrivals, keys and the truth stay as they are.
 func WithAdded(w Workload, columns []stream.Column, ask Ask) Workload {
 	if len(columns) == 0 {
 		return w

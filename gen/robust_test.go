@@ -29,8 +29,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// A record of a gigabyte, written out or compressed, and a quote that is never closed end in an error, not in all of the
-// memory.
+// A record of a gigabyte, written out or compressed, and a quote that is never closed end in an error, not in all of
+// the memory.
 func TestTraceTooLong(t *testing.T) {
 	const gigabyte = 1 << 30
 	var bomb bytes.Buffer

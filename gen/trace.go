@@ -45,8 +45,8 @@ func ReadTrace(name string, r io.Reader, spec TraceSpec) (*Trace, error) {
 }
 
 // ReadTraces reads a workload from files of any form that package trace reads. The rows are brought in order of
-// arrival, those of one millisecond by partition, and otherwise stay as they stand. Without a column for the event the key is
-// taken for the truth: rows of equal key are one event, an empty key cell is NULL, and NULL equals NULL.
+// arrival, those of one millisecond by partition, and otherwise stay as they stand. Without a column for the event the
+// key is taken for the truth: rows of equal key are one event, an empty key cell is NULL, and NULL equals NULL.
 //
 // Other columns become integers or decimals of constant scale if all their cells are written so, else text. The columns
 // of the arrival and the partition are columns of the rows too, unless their names begin with an underscore, as those

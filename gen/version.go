@@ -1,5 +1,5 @@
 package gen
 
-// Version of the generator: raised by hand whenever the same spec and seed make other rows, so that whoever kept numbers
-// of a run can tell why they moved.
+// Version of the generator: raised by hand whenever the same spec and seed make other rows, so that whoever kept
+// numbers of a run can tell why they moved.
 const Version = 1

@@ -1,6 +1,7 @@
 // Package harness feeds one operator by hand: push a row, move the watermark or the clock, take a checkpoint and
-// restore it, then read what was sent and what is held. It is Flink's operator test harness for the lab's operators, and for
-// one of your own: the recordings of conformance and the tests that users write in YAML are replayed through it.
+// restore it, then read what was sent and what is held. It is Flink's operator test harness for the lab's operators,
+// and for one of your own: the recordings of conformance and the tests that users write in YAML are replayed through
+// it.
 //
 // A [Harness] runs one subtask. Its clock starts at 0 and moves only when told, its source has sent no watermark yet.
 // As in Flink's harness the clock jumps: timers due in between fire with the clock already at its new value.

@@ -628,7 +628,8 @@ func anyScenario(t *rapid.T) *scenarios.Scenario {
 }
 
 // anySpec is a stream of at most some hundred rows: of unique keys or of few, with disorder, copies of all kinds,
-// ids that are used again, floods, partitions that fall silent or are cut off, are slow, end early or have a wrong clock.
+// ids that are used again, floods, partitions that fall silent or are cut off, are slow, end early or have a wrong
+// clock.
 func anySpec(t *rapid.T) gen.Spec {
 	spec := gen.Spec{
 		Start: 1_767_225_600_000, Duration: 10 * 60 * 1000,

@@ -42,7 +42,7 @@ type replay struct {
 	pass *pass // nil: it was interrupted
 }
 
-// causes lists them in the order of scenarios.Causes.
+// causes lists them in the order of scenarios.Causes. (Why a copy leaked is another matter: leaks.cause.)
 var causes = []cause{
 	{"interleaving", onePartition, func(r *run, p *replay, i, _ int) {
 		p.feed = sim.Perturbation{Interleave: true, Seed: r.scenario.Seed + uint64(i), Skew: p.job.Skew}

@@ -21,8 +21,8 @@ import (
 	"deduplab/stream"
 )
 
-// The article on reviewing Flink SQL names six causes of differing results. The lab takes them apart into causes that can be
-// changed one at a time:
+// The article on reviewing Flink SQL names six causes of differing results. The lab takes them apart into causes that
+// can be changed one at a time:
 //
 //	processing time                 interleaving, catch-up; batches in micro-batch queries
 //	watermarks                      watermarks
@@ -117,10 +117,10 @@ func TestConcurrentReplays(t *testing.T) {
 	sameText(t, "one replay at a time", marshalled(t, run(t, s, options)), one)
 }
 
-// matrix is what is the same under which cause, of two streams of 20 minutes in three partitions. A copy comes at most 3
-// minutes after its original, in another partition; a TTL is 10 minutes. What partition 1 has from 5m to 7m comes at 7m.
-// The source keeps rows for 15 minutes. In the first stream all copies are exact, in the second one each has another price.
-// In the third one they are exact, and the query adds the time and what a lookup answers.
+// matrix is what is the same under which cause, of two streams of 20 minutes in three partitions. A copy comes at most
+// 3 minutes after its original, in another partition; a TTL is 10 minutes. What partition 1 has from 5m to 7m comes at
+// 7m. The source keeps rows for 15 minutes. In the first stream all copies are exact, in the second one each has
+// another price. In the third one they are exact, and the query adds the time and what a lookup answers.
 //
 //	table     the final table differs in some replay
 //	changes   the table is the same, but not the multiset of changes

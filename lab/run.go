@@ -1,5 +1,17 @@
 // Package lab runs a scenario from start to end: the workload through every strategy side by side, replays under
 // perturbations that must not matter, and verdicts from what was measured.
+//
+// The way of a number, file by file:
+//
+//	run.go      plans the strategies of the scenario and delivers the workload to all of them
+//	lane.go     one strategy in one delivery: its task and its ledger, and samples of its state
+//	leaks.go    why a copy came through; what an event is lost by the ledger knows
+//	replays.go  the causes of difference: what each changes, and who cannot be open to it
+//	result.go   puts together results.Strategy: the ledger's numbers and those of the lane
+//	judge.go    holds them against the requirements, findings.go says what else they show
+//
+// story.go and difference.go then run the rows again that explain a number, trace.go those that somebody asks for, and
+// check.go makes of a run what a baseline keeps.
 package lab
 
 import (
@@ -54,7 +66,8 @@ type Progress struct {
 }
 
 // Run runs a scenario. The result depends on the scenario alone, not on the machine. When the context is cancelled, the
-// result is what had been measured by then, marked as partial, beside the context's error; it is nil if that is nothing.
+// result is what had been measured by then, marked as partial, beside the context's error; it is nil if that is
+// nothing.
 func Run(ctx context.Context, s *scenarios.Scenario, o Options) (*results.Run, error) {
 	r, err := newRun(s, o)
 	if err != nil {
@@ -174,8 +187,8 @@ type entry struct {
 // runs reports whether there is something to run.
 func (e entry) runs() bool { return e.plan.Refused == "" && e.closed == "" }
 
-// prepare returns what fills in a row for a plan of the strategy beside what the source gives; nil where there is nothing
-// to do.
+// prepare returns what fills in a row for a plan of the strategy beside what the source gives; nil where there is
+// nothing to do.
 func (e entry) prepare(plan strategies.Plan) func(*stream.Row) {
 	fill := plan.Prepare(e.workload)
 	keyed, ok := e.workload.(*gen.Keyed)
@@ -245,8 +258,8 @@ func (r *run) asked(ask gen.Ask) gen.Workload {
 	return gen.WithAdded(r.source, r.scenario.Job.Adds, ask)
 }
 
-// batchMoment is when the batch begins that takes a row which arrives then: all of a batch have one current_timestamp().
-// Batches that take long, or few rows at a time, begin later than this.
+// batchMoment is when the batch begins that takes a row which arrives then: all of a batch have one
+// current_timestamp(). Batches that take long, or few rows at a time, begin later than this.
 func (r *run) batchMoment(arrival stream.Time) stream.Time {
 	trigger := r.scenario.Job.Spark.Trigger
 	switch _, to := r.source.Span(); {

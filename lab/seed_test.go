@@ -288,8 +288,8 @@ func unmet(run *results.Run, s *results.Strategy, condition string) string {
 	return fmt.Sprintf("%s is %v, wanted %s %v", words[0], value, words[1], bound)
 }
 
-// The article's three tiers, each with what it catches of the stream's copies: nearly all in the stream, the tail at the
-// sink, and what is left in the audit. Where producers make new ids, all three together catch next to nothing.
+// The article's three tiers, each with what it catches of the stream's copies: nearly all in the stream, the tail at
+// the sink, and what is left in the audit. Where producers make new ids, all three together catch next to nothing.
 func TestSeedTiers(t *testing.T) {
 	for _, c := range []struct {
 		scenario, strategy string

@@ -39,7 +39,8 @@ require: {lost: <= 0, same_under: [catch-up, retention]}
 	return s
 }
 
-// TestRetention states that rows that the source no longer has are missing in the replay that is about them, and there alone.
+// TestRetention states that rows that the source no longer has are missing in the replay that is about them, and there
+// alone.
 func TestRetention(t *testing.T) {
 	const time = "  event_time: {field: ts}"
 	all := run(t, sources(t, time, ""), lab.Options{})

@@ -18,8 +18,9 @@ type stories struct {
 	of   map[uint64]int
 }
 
-// tell tells stories: of the rows of some events, and of all rows that share a key with one of them. Events are given by
-// index of the strategy, and so are the stories. Those of more than the given number of rows are left out; 0: none is.
+// tell tells stories: of the rows of some events, and of all rows that share a key with one of them. Events are given
+// by index of the strategy, and so are the stories. Those of more than the given number of rows are left out; 0: none
+// is.
 func (r *run) tell(ctx context.Context, events map[int][]uint64, most int) (map[int]stories, error) {
 	var tellers []*teller
 	var handlers []handler
@@ -101,8 +102,8 @@ func (t *teller) leaveOut(told *tale) {
 	t.told = slices.DeleteFunc(t.told, func(of *tale) bool { return of == told })
 }
 
-// mostStoryRows is how many rows the story of an example has at most: that of an id which a bot sends all day is nothing
-// to read.
+// mostStoryRows is how many rows the story of an example has at most: that of an id which a bot sends all day is
+// nothing to read.
 const mostStoryRows = 200
 
 // toldExamples is how many of the example rows of a fate and cause have their story told: the others are like them.
@@ -376,8 +377,8 @@ func (t *teller) note(c *sim.Change, _ stream.Key, _ []stream.Tag) {
 	t.observe(c.At)
 }
 
-// timer writes down a timer of a key that is watched. Timers do not say whose they are: one is taken to be set by the row
-// that is being handled.
+// timer writes down a timer of a key that is watched. Timers do not say whose they are: one is taken to be set by the
+// row that is being handled.
 func (t *teller) timer(e sim.TimerEvent) {
 	at := sim.TimerEvent{At: e.At, EventTime: e.EventTime}
 	switch {
@@ -559,8 +560,8 @@ var fateOf = map[sim.Disposition]string{
 	sim.Filtered: "late copy", sim.Aside: "diverted", sim.Diverted: "diverted", sim.Held: "pending",
 }
 
-// lossRank orders what can keep an event out of the result: of several the highest counts, but for an event that went out
-// once and was replaced.
+// lossRank orders what can keep an event out of the result: of several the highest counts, but for an event that went
+// out once and was replaced.
 func lossRank(d sim.Disposition) int {
 	return slices.Index([]sim.Disposition{sim.Held, sim.Replaced, sim.Duplicate, sim.Aside, sim.Filtered, sim.Late,
 		sim.Diverted, sim.Emitted}, d)

@@ -6,8 +6,8 @@ import (
 	"deduplab/results"
 )
 
-// summary says in a few sentences which strategies meet everything, and what the next best one lacks. Of a partial run it
-// says that this is so up to now.
+// summary says in a few sentences which strategies meet everything, and what the next best one lacks. Of a partial run
+// it says that this is so up to now.
 func summary(r *results.Run) []string {
 	if len(r.Require) == 0 || len(r.Strategies) == 0 {
 		return nil

@@ -165,8 +165,8 @@ func (f *forecasting) order() error {
 	return nil
 }
 
-// timeline reads all rows in order of arrival, a stretch at a time: one row that has a mark, or those up to the next such
-// row. Rows without a mark are remembered under all TTLs.
+// timeline reads all rows in order of arrival, a stretch at a time: one row that has a mark, or those up to the next
+// such row. Rows without a mark are remembered under all TTLs.
 type timeline struct {
 	arrivals, marks *cursor
 	rest            []int64

@@ -7,8 +7,9 @@ import (
 )
 
 // sorter brings records in order of their first two words, the arrival and the partition; equal ones stay as they come.
-// It keeps a window of them in memory, from which it hands out the earlier ones when it is full. Records that come later
-// than the window reaches need a whole sort, in runs on disk that are merged; whether one is needed shows on the way.
+// It keeps a window of them in memory, from which it hands out the earlier ones when it is full. Records that come
+// later than the window reaches need a whole sort, in runs on disk that are merged; whether one is needed shows on the
+// way.
 type sorter struct {
 	disk   *disk
 	width  int

@@ -14,9 +14,9 @@ var cuts = []int{0, 100, 500, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 90
 	9999, 10000}
 
 // Scenario writes a scenario whose generated stream has the copies, the delays and the disorder that were measured with
-// the first key: its delays are the empirical quantiles, and of an id that repeats there are as many copies in the mean,
-// geometrically distributed, so that ids that repeat far more often than others are not in it. The times of the trace
-// must not all be equal.
+// the first key: its delays are the empirical quantiles, and of an id that repeats there are as many copies in the
+// mean, geometrically distributed, so that ids that repeat far more often than others are not in it. The times of the
+// trace must not all be equal.
 func (r *Report) Scenario(w io.Writer, name string) error {
 	k := &r.Keys[0]
 	if k.firsts <= 0 {

@@ -93,8 +93,8 @@ func (s section) StagesSee() string {
 	return strings.Join(parts, " ")
 }
 
-// tiersFigure draws for each strategy with stages which of them caught how many rows, and what is left: a funnel laid on
-// its side.
+// tiersFigure draws for each strategy with stages which of them caught how many rows, and what is left: a funnel laid
+// on its side.
 func tiersFigure(all []*results.Strategy) figure {
 	f := figure{Title: "Which stage caught what"}
 	all = staged(all)

@@ -8,8 +8,8 @@ import (
 	"deduplab/results"
 )
 
-// A row that has waited and one that waits later are told apart: what lasts ends in the column in which it ends. The page
-// shows the rows once, with what stands in them.
+// A row that has waited and one that waits later are told apart: what lasts ends in the column in which it ends. The
+// page shows the rows once, with what stands in them.
 func TestTracePage(t *testing.T) {
 	story := results.Story{
 		Rows: []results.StoryRow{{Row: map[string]string{"id": "<b>7</b>"}, Event: 1, Key: 1, Fate: "kept"},

@@ -11,8 +11,8 @@ type AfterSpec struct {
 	JoinWithin int64  `json:"join_within_ms,omitempty"`
 }
 
-// After is what comes out behind a strategy, and what would come out if each event were in its result exactly once, with
-// the row that arrived first. No row is late for it, and rows that leave the result are taken back.
+// After is what comes out behind a strategy, and what would come out if each event were in its result exactly once,
+// with the row that arrived first. No row is late for it, and rows that leave the result are taken back.
 type After struct {
 	Window *AfterWindow `json:"window,omitempty"`
 	Join   *AfterJoin   `json:"join,omitempty"`

@@ -235,7 +235,8 @@ type Strategy struct {
 	// Spark is what the micro-batches of a query of Spark did; nil for other engines.
 	Spark    *Spark    `json:"spark,omitempty"`
 	Subtasks []Subtask `json:"subtasks"`
-	// After is what comes out behind the strategy; nil where the scenario has nothing there, or the result holds keys alone.
+	// After is what comes out behind the strategy; nil where the scenario has nothing there, or the result holds keys
+	// alone.
 	After *After `json:"after,omitempty"`
 	// Stages are those of a micro-batch query, and of tiers.
 	Stages      []Stage       `json:"stages"`
@@ -404,8 +405,8 @@ type SparkOperator struct {
 	DroppedDuplicates  int64     `json:"numDroppedDuplicateRows"`
 }
 
-// Subtask shows skew between the parallel instances of the operator. What is read again counts again where no crash undid
-// it: see Failure.
+// Subtask shows skew between the parallel instances of the operator. What is read again counts again where no crash
+// undid it: see Failure.
 type Subtask struct {
 	Rows         int64 `json:"rows"`
 	KeysLivePeak int64 `json:"keys_live_peak"`

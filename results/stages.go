@@ -13,8 +13,8 @@ type Stage struct {
 	Repaired   int64 `json:"repaired"` // rows that an audit has removed from the table
 	RowsOut    int64 `json:"rows_out"`
 	Updates    int64 `json:"updates"` // of rows_out: those that took the place of another row of the table
-	// Leaked are rows let through that stand beside another one of their event, Lost events of which a row came in and none
-	// went out.
+	// Leaked are rows let through that stand beside another one of their event, Lost events of which a row came in and
+	// none went out.
 	Leaked int64 `json:"leaked"`
 	Lost   int64 `json:"lost"`
 	// WriteDuplicates are rows that a batch has written again.

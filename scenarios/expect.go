@@ -23,8 +23,8 @@ type Expectation struct {
 // verdict is the field of an expectation that is no metric.
 const verdict = "verdict"
 
-// Overall are the verdicts on all requirements of a strategy together: it meets all that apply to it, misses one, or the
-// planner refuses it.
+// Overall are the verdicts on all requirements of a strategy together: it meets all that apply to it, misses one, or
+// the planner refuses it.
 var Overall = []string{results.Pass, results.Fail, results.Refused}
 
 // verdicts are those on one requirement.

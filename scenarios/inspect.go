@@ -61,8 +61,8 @@ func (s *Scenario) WorkloadSpec() string {
 	return p.fingerprint()
 }
 
-// Sections has a fingerprint of each section that a run depends on, made as that of the workload is, by its name. What the
-// workload says of other keys counts as a section.
+// Sections has a fingerprint of each section that a run depends on, made as that of the workload is, by its name. What
+// the workload says of other keys counts as a section.
 func (s *Scenario) Sections() map[string]string {
 	of := func(print func(p *printer)) string {
 		p := &printer{}

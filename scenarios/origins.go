@@ -120,8 +120,8 @@ func (l *loader) duplicates(spec *gen.Spec) func(*yml.Node) {
 	}
 }
 
-// misspelt finds a rule that leaves to a ready-made origin what it does not say itself, but is up to two letters off the
-// origin's name.
+// misspelt finds a rule that leaves to a ready-made origin what it does not say itself, but is up to two letters off
+// the origin's name.
 func (l *loader) misspelt(entry *yml.Node, d gen.Duplicate) {
 	name := stream.Nearest(d.Origin, slices.Sorted(maps.Keys(origins)), 2)
 	by := origins[name] // nothing, if there is no such name

@@ -24,8 +24,8 @@
 //	fields:   {customer: {int: [1, 1000], hot: {share: 20%, keys: 3}}}  # 20 % of the events have one of 3 values
 //	event_time: {field: created_at, resolution: 1s, nulls: 0.1%} # floored to the second; some are NULL
 //
-// A job can fail. One that takes a record at a time goes back to its last completed checkpoint, a micro-batch query to its
-// last committed batch:
+// A job can fail. One that takes a record at a time goes back to its last completed checkpoint, a micro-batch query to
+// its last committed batch:
 //
 //	failures:
 //	  - {at: 30m, down: 1m}                           # a crash
@@ -35,8 +35,8 @@
 //	  - {kind: sink, at: 2h, down: 1m}                # it fails between write and commit
 //	  - {kind: rewind, at: 3h, down: 1m, by: 10m}     # the source reads from 10 minutes earlier than needed
 //
-// What was done since is undone. Under checkpoint.delivery: exactly-once no reader has seen it; under at-least-once it has
-// gone out, and goes out again: write duplicates, unless sink: upsert overwrites the row with itself.
+// What was done since is undone. Under checkpoint.delivery: exactly-once no reader has seen it; under at-least-once it
+// has gone out, and goes out again: write duplicates, unless sink: upsert overwrites the row with itself.
 //
 // [Load] is strict: whatever it does not know is a fault, and all faults of a file are reported at once, each with its
 // place. [Scenario.Inspect] writes a scenario with everything that was left to the defaults.
@@ -129,8 +129,8 @@ type Job struct {
 	Failures []Failure
 }
 
-// Failure is what goes wrong in a job, from the start of the stream on. A replay that is to crash has one more in its Job;
-// see [Job.PlanFailures] for what becomes of them.
+// Failure is what goes wrong in a job, from the start of the stream on. A replay that is to crash has one more in its
+// Job; see [Job.PlanFailures] for what becomes of them.
 type Failure struct {
 	sim.Failure
 	// Random is how many there are, each at a moment that the seed draws; At means nothing then. 0: one, At.
@@ -148,8 +148,8 @@ type Spark struct {
 	Policy sim.WatermarkPolicy
 	// Inputs is the number of sources that the query is a union of: partition p belongs to input p mod Inputs.
 	Inputs int
-	// Shuffle says what is moved to a stage by key: whole-row, or key-first: the key and the event time, and the payload is
-	// joined back to what the stage lets through.
+	// Shuffle says what is moved to a stage by key: whole-row, or key-first: the key and the event time, and the payload
+	// is joined back to what the stage lets through.
 	Shuffle string
 	// Restart is a moment from the start, 0 for none: the queries are stopped and started again from their checkpoints,
 	// with other columns where a strategy has restart_columns.
@@ -158,8 +158,8 @@ type Spark struct {
 	Migrate Migration
 }
 
-// Migration is the replacement of a query by a new one with a new checkpoint, At from the start, 0 for none. The new one
-// reads from where the rows of the span Overlap before that begin.
+// Migration is the replacement of a query by a new one with a new checkpoint, At from the start, 0 for none. The new
+// one reads from where the rows of the span Overlap before that begin.
 type Migration struct{ At, Overlap stream.Time }
 
 // Watermark says how watermarks are made.
@@ -206,7 +206,8 @@ const (
 // Versions are the bounds of the requirement version.
 var Versions = []string{"first", "last"}
 
-// Causes lists what must not change a result: the perturbations under which a run is replayed.
+// Causes lists what must not change a result: the perturbations under which a run is replayed. What each of them
+// changes stands in lab/replays.go.
 var Causes = []string{"interleaving", "catch-up", "watermarks", "idleness", "state-ttl", "restart", "retention",
 	"lookup", "functions", "batches", "parallelism"}
 

@@ -16,8 +16,8 @@ import (
 // nobody is the name of a field that nothing has: the loaders answer with the names that there are.
 const nobody = "zzqqzzqqzzqq"
 
-// objects are places in the files: how to write nobody there, and where the object stands in the schema. A step of a path
-// is the name of a field; | takes the n-th alternative, [] the entries of a list, {} the values of a mapping.
+// objects are places in the files: how to write nobody there, and where the object stands in the schema. A step of a
+// path is the name of a field; | takes the n-th alternative, [] the entries of a list, {} the values of a mapping.
 var objects = map[string][]struct{ src, path string }{
 	"scenario": {
 		{"@: 1", ""},

@@ -1,7 +1,7 @@
 // Package schema describes the lab's files as JSON Schema, for editors that complete and check them: scenarios and
-// semantics tests, as their loaders read them, and results.json. The loaders are stricter: they know what a schema cannot
-// say, such as which columns there are. The schemas are committed under docs/schema; a test keeps them current and holds
-// the fields of every object against those that the loaders know.
+// semantics tests, as their loaders read them, and results.json. The loaders are stricter: they know what a schema
+// cannot say, such as which columns there are. The schemas are committed under docs/schema; a test keeps them current
+// and holds the fields of every object against those that the loaders know.
 package schema
 
 import (

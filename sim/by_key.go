@@ -19,8 +19,8 @@ type place struct {
 	at int
 }
 
-// ByKey calls back for each key of a batch with its rows, as [BatchCtx.SortByKey] orders them, until the callback returns
-// false. Table is where the keys will be looked for.
+// ByKey calls back for each key of a batch with its rows, as [BatchCtx.SortByKey] orders them, until the callback
+// returns false. Table is where the keys will be looked for.
 func (c *BatchCtx) ByKey(rows []stream.Row, table *Table, group func(rows []stream.Row) bool) {
 	touched := 0 // rows
 	rest := c.SortByKey(rows)

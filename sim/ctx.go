@@ -94,8 +94,8 @@ func (c *Ctx) NewTable(ttl stream.Time) *Table {
 // Readers is the number of source readers.
 func (c *Ctx) Readers() int { return c.readers }
 
-// Shared returns what make made when the first subtask of the task asked: what Flink keeps not in the keyed operator but
-// at the source, in front of the shuffle.
+// Shared returns what make made when the first subtask of the task asked: what Flink keeps not in the keyed operator
+// but at the source, in front of the shuffle.
 func (c *Ctx) Shared(make func() any) any {
 	if *c.shared == nil {
 		*c.shared = make()
@@ -238,8 +238,8 @@ func (c *Ctx) EventTimer(at stream.Time, ref Ref) {
 // must recognise it as stale: its entry no longer has that time.
 func (c *Ctx) ForgetEventTimer() { c.eventLive-- }
 
-// TimersFrom says, for an operator that is new, which is the earliest processing-time timer that it sets for a row. Rows
-// that come after it are not in one run with the row.
+// TimersFrom says, for an operator that is new, which is the earliest processing-time timer that it sets for a row.
+// Rows that come after it are not in one run with the row.
 func (c *Ctx) TimersFrom(earliest func(arrival stream.Time) stream.Time) { c.timersFrom = earliest }
 
 // ProcTimer registers a processing-time timer for a key. It must not be earlier than [Ctx.TimersFrom] says.

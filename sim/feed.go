@@ -54,8 +54,8 @@ const (
 type Batch struct {
 	Rows  []stream.Row
 	Marks []Mark
-	// Arriving is a piece of the stream as it arrives, where the job fails: without the crashes, and what is read again. It
-	// is of another time than Rows. Nil: the job does not fail.
+	// Arriving is a piece of the stream as it arrives, where the job fails: without the crashes, and what is read again.
+	// It is of another time than Rows. Nil: the job does not fail.
 	Arriving *Batch
 }
 

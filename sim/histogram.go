@@ -7,8 +7,8 @@ import (
 	"deduplab/stream"
 )
 
-// Histogram counts spans in integer milliseconds: exactly below 2,048 ms, and above in buckets of a width below 0.1 % of
-// their value. The zero value is empty.
+// Histogram counts spans in integer milliseconds: exactly below 2,048 ms, and above in buckets of a width below 0.1 %
+// of their value. The zero value is empty.
 type Histogram struct {
 	counts []int64
 	n      int64
@@ -56,8 +56,8 @@ func (h *Histogram) addN(v stream.Time, n int64) {
 // N is the number of spans counted.
 func (h *Histogram) N() int64 { return h.n }
 
-// Quantiles returns the percentiles: the value at rank ceil(p*n), as the lowest of its bucket. Max is exact unless it has
-// been taken back.
+// Quantiles returns the percentiles: the value at rank ceil(p*n), as the lowest of its bucket. Max is exact unless it
+// has been taken back.
 func (h *Histogram) Quantiles() results.Quantiles {
 	q := results.Quantiles{N: h.n}
 	if h.n == 0 {

@@ -111,8 +111,9 @@ const (
 	settledLate fate = 1 << 7
 )
 
-// loss is what kept an event's rows out of the result. Of several the largest counts: an event with a late row is a late
-// first, even if another of its rows was dropped as a copy of that one; one with a diverted row is not lost at all.
+// loss is what kept an event's rows out of the result. Of several the largest counts: an event with a late row is a
+// late first, even if another of its rows was dropped as a copy of that one; one with a diverted row is not lost at
+// all.
 type loss fate
 
 const (
@@ -533,8 +534,8 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []
 	}
 }
 
-// forgive takes back the cause of a leak whose row leaves the result, or, where the row that leaves has none, of one that
-// now stands alone, with the amounts of both. It reports whether that was a row written twice.
+// forgive takes back the cause of a leak whose row leaves the result, or, where the row that leaves has none, of one
+// that now stands alone, with the amounts of both. It reports whether that was a row written twice.
 func (l *Ledger) forgive(event uint64, tag stream.Tag, amount int64) bool {
 	causes := l.leakCauses[event]
 	if len(causes) == 0 {
@@ -597,8 +598,8 @@ func (l *Ledger) Check() error {
 	return nil
 }
 
-// Committed tells that a checkpoint has completed at a moment: under exactly-once all that was done by then is visible, and
-// nothing more may be added to it.
+// Committed tells that a checkpoint has completed at a moment: under exactly-once all that was done by then is visible,
+// and nothing more may be added to it.
 func (l *Ledger) Committed(at stream.Time) { l.committed = at }
 
 func notExactlyOnce(c *Change, committed stream.Time) error {
@@ -696,8 +697,8 @@ var eventFates = map[loss]string{
 	lostLate: "late first", lostLateAfterIdle: "late first", lostDiverted: "diverted",
 }
 
-// FateOf tells what became of an event, and how many rows of it are in the result: kept where it is one and the promised
-// version, else leaked, wrong version, late first, swallowed, diverted or pending.
+// FateOf tells what became of an event, and how many rows of it are in the result: kept where it is one and the
+// promised version, else leaked, wrong version, late first, swallowed, diverted or pending.
 func (l *Ledger) FateOf(event uint64) (fate string, rows int64) {
 	f := *l.at(event)
 	rows = int64(f & inResult)

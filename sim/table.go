@@ -78,8 +78,8 @@ type TableSpec struct {
 const DefaultSpillAt = 2_000_000
 
 // Table is keyed state with a TTL: a log of entries in about the order in which they were last written, and an index of
-// small slots over it. Writing to a key that has an entry changes the entry in place, or moves it to the tail of the log
-// where its place is older than an eighth of the TTL.
+// small slots over it. Writing to a key that has an entry changes the entry in place, or moves it to the tail of the
+// log where its place is older than an eighth of the TTL.
 //
 // The log is also the expiry queue. Every write sweeps a few entries at its head: expired ones are removed, those that
 // were written again meanwhile move to the tail once the place they stand at is overdue, so that they do not hold up

@@ -8,8 +8,8 @@ import (
 	"deduplab/stream"
 )
 
-// How long a key is remembered depends on what kind of event it is of: seed article "Spark Streaming Deduplication, in
-// depth", a horizon per key.
+// How long a key is remembered depends on what kind of event it is of: the horizon per key of "Spark Streaming
+// Deduplication, in depth".
 
 var (
 	horizonParam = Param{Name: "horizon", Kind: Spans, Default: "1h",

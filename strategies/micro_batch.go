@@ -53,8 +53,8 @@ type Stage struct {
 	Audits bool
 }
 
-// RowBytes are the bytes of a row that is shuffled to the stage: whole, and with nothing but the key and the event time;
-// 0 where rows are not shuffled.
+// RowBytes are the bytes of a row that is shuffled to the stage: whole, and with nothing but the key and the event
+// time; 0 where rows are not shuffled.
 func (s *Stage) RowBytes(schema stream.Schema) (whole, keyFirst int) {
 	if s.Key == nil {
 		return 0, 0

@@ -140,8 +140,8 @@ func (o *topOne) Rows(c *sim.Ctx, rows []stream.Row) {
 	}
 }
 
-// BeforeCheckpoint writes the cached rows to state. A row that the checkpoint before has written, and that will still be
-// cached at the next one, can do without: while it is cached nobody looks at the time of its state.
+// BeforeCheckpoint writes the cached rows to state. A row that the checkpoint before has written, and that will still
+// be cached at the next one, can do without: while it is cached nobody looks at the time of its state.
 func (o *topOne) BeforeCheckpoint(c *sim.Ctx) {
 	o.now = c.Now()
 	if c.CheckpointInterval() == 0 {

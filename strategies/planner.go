@@ -164,7 +164,8 @@ func (j Job) sparkCall(f stream.Function) string {
 }
 
 // contentKey renders the hash of some columns, each cast to text, with a sentinel for NULL and a separator. It tells
-// the same rows apart as Spark's does, but Flink writes moments in another way, so keys of the two engines do not match.
+// the same rows apart as Spark's does, but Flink writes moments in another way, so keys of the two engines do not
+// match.
 func contentKey(columns []string) string {
 	parts := make([]string, len(columns))
 	for i, name := range columns {

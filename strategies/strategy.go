@@ -3,6 +3,11 @@
 //
 // To add one, write one file that declares a [Strategy] and hands it to register. Its parameters are then accepted in
 // scenarios, its operator runs in the lab, and its facts stand in the report.
+//
+// The tests ask more of one that the lab ships: a fact on each of [Topics] and [DeterminismCauses] (facts_test.go), a
+// story under scenarios/semantics unless it is Spark's, a line in the matrix of causes (lab/replays_test.go), and for
+// Flink SQL that sqlshape knows its query again. They go through [Names], so that none is forgotten. What it does is
+// held to its rule in proof/rules_test.go, and to recordings in conformance/ids.go; both have to be told of it.
 package strategies
 
 import (
@@ -498,8 +503,8 @@ func (j Job) withAdded(p Plan) Plan {
 	return p
 }
 
-// Register adds a strategy of your own: from then on scenarios and semantics tests know it by its name. It belongs into a
-// function init, because nothing guards the list. Put it through [deduplab/suite] first.
+// Register adds a strategy of your own: from then on scenarios and semantics tests know it by its name. It belongs into
+// a function init, because nothing guards the list. Put it through [deduplab/suite] first.
 func Register(s *Strategy) error {
 	switch {
 	case !validName.MatchString(s.Name):

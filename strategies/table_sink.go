@@ -30,7 +30,8 @@ type tableSink struct {
 // wholeTable is the lookback of a merge without a bound.
 const wholeTable sim.Date = -1
 
-// MultipleMatches is the condition with which Delta refuses an upsert whose batch has two rows for one row of the table.
+// MultipleMatches is the condition with which Delta refuses an upsert whose batch has two rows for one row of the
+// table.
 const MultipleMatches = "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE"
 
 // sourceBatch is what is done to a batch before it is written.

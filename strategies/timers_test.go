@@ -8,8 +8,8 @@ import (
 	"deduplab/stream"
 )
 
-// TestTimersOfWaitingRows hands over two rows of a key between which nothing else happens but a timer that the first one
-// sets: it fires before the second one is handled.
+// TestTimersOfWaitingRows hands over two rows of a key between which nothing else happens but a timer that the first
+// one sets: it fires before the second one is handled.
 func TestTimersOfWaitingRows(t *testing.T) {
 	schema := stream.Schema{Columns: []stream.Column{{Name: "id"}, {Name: "ts", Type: stream.Timestamp}}, Event: 1}
 	schema.Key = []int{0}

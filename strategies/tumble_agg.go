@@ -81,8 +81,8 @@ func columnsOf(records stream.Records, g group) stream.Record {
 }
 
 // twoPhaseWindow pre-aggregates at each source before the shuffle: Flink's LocalSlicingWindowAggOperator in front of
-// the global one. A local buffer goes by the watermark of its own reader. It pre-aggregates late rows first, so the late
-// counter counts groups, and only when a watermark passes the next window border or at a checkpoint: flink
+// the global one. A local buffer goes by the watermark of its own reader. It pre-aggregates late rows first, so the
+// late counter counts groups, and only when a watermark passes the next window border or at a checkpoint: flink
 // tumble-agg/late-same-key, tumble-agg/late-checkpoint.
 type twoPhaseWindow struct {
 	window

@@ -173,7 +173,8 @@ func (o *window) EventTimer(c *sim.Ctx, _ stream.Time, due []sim.Ref) {
 	}
 }
 
-// windowSnapshot is what a checkpoint stores of a window operator: the keyed state, and the watermark as operator state.
+// windowSnapshot is what a checkpoint stores of a window operator: the keyed state, and the watermark as operator
+// state.
 type windowSnapshot struct {
 	state     []group
 	watermark stream.Time

@@ -61,8 +61,8 @@ func init() {
 	}
 }
 
-// A strategy of your own beside one of the lab, in a scenario. keepFirst is in this file: a [strategies.Strategy] with a
-// plan that makes the operator, registered in a function init. TestStrategies puts it through the suite.
+// A strategy of your own beside one of the lab, in a scenario. keepFirst is in this file: a [strategies.Strategy] with
+// a plan that makes the operator, registered in a function init. TestStrategies puts it through the suite.
 func Example() {
 	s, err := scenarios.Load("mine.yaml", []byte(`
 scenario: mine

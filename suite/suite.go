@@ -1,5 +1,5 @@
-// Package suite is what every strategy must stand, one of the lab's or of your own: laws that the lab's numbers rest on,
-// tried on random steps. A law that does not hold is shown by the fewest steps that break it.
+// Package suite is what every strategy must stand, one of the lab's or of your own: laws that the lab's numbers rest
+// on, tried on random steps. A law that does not hold is shown by the fewest steps that break it.
 //
 //	func TestMine(t *testing.T) {
 //		suite.Run(t, suite.Case{Strategy: "mine", Params: map[string]string{"ttl": "10s"}})
@@ -258,8 +258,8 @@ func (c Case) check(t *rapid.T, law Law, plan strategies.Plan) {
 	}
 }
 
-// text writes what was sent, of one key or of all. What one step sends is sorted, because engines leave the order of keys
-// open.
+// text writes what was sent, of one key or of all. What one step sends is sorted, because engines leave the order of
+// keys open.
 func text(out []sent, key string) string {
 	var b strings.Builder
 	for _, step := range out {

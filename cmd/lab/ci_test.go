@@ -34,8 +34,8 @@ func (r recipe) commands() []string {
 	return commands
 }
 
-// TestRecipes runs the very commands of docs/ci.md in a project that has the scenario of that page, first as they should
-// be, then with an expectation that is not met.
+// TestRecipes runs the very commands of docs/ci.md in a project that has the scenario of that page, first as they
+// should be, then with an expectation that is not met.
 func TestRecipes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command")

@@ -14,8 +14,8 @@ import (
 
 var codeBlock = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```\n")
 
-// TestDocs runs every lab command of the pages. The lines of a text block must stand in the output of the commands before
-// it, in order, each from the start of a line; scenarios must be read without a fault.
+// TestDocs runs every lab command of the pages. The lines of a text block must stand in the output of the commands
+// before it, in order, each from the start of a line; scenarios must be read without a fault.
 func TestDocs(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

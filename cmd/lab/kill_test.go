@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestKilled kills runs that nobody can clean up behind, the moment they begin to write and some time before: the results
-// of the run before stay, or those of the killed one stand there whole.
+// TestKilled kills runs that nobody can clean up behind, the moment they begin to write and some time before: the
+// results of the run before stay, or those of the killed one stand there whole.
 func TestKilled(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -22,8 +22,8 @@ type room struct {
 	atOnce int
 }
 
-// fitsMemory refuses a run that will take more memory than it may. A budget of 0 is what the machine has free; where that
-// cannot be told, anything fits. Scale is that of the command line, 0 if there is none.
+// fitsMemory refuses a run that will take more memory than it may. A budget of 0 is what the machine has free; where
+// that cannot be told, anything fits. Scale is that of the command line, 0 if there is none.
 func fitsMemory(ctx context.Context, s *scenarios.Scenario, o lab.Options, budget uint64, scale float64) (room, error) {
 	estimate, err := lab.EstimateMemory(ctx, s, o)
 	if estimate == nil || err != nil {

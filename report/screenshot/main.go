@@ -2,8 +2,8 @@
 //
 //	screenshot REPORT FOLDER
 //
-// It writes report.png, the first screen, report-dark.png, the charts in the dark theme, and report-phone.png, the first
-// screen of a phone.
+// It writes report.png, the first screen, report-dark.png, the charts in the dark theme, and report-phone.png, the
+// first screen of a phone.
 package main
 
 import (

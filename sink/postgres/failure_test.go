@@ -22,8 +22,8 @@ func batchOf(batch int64) *sim.TargetWrite {
 	return w
 }
 
-// A database that goes away in the middle of a run is an error that says so; the rows that stay are those of the batches
-// recorded, and running again loses and doubles nothing.
+// A database that goes away in the middle of a run is an error that says so; the rows that stay are those of the
+// batches recorded, and running again loses and doubles nothing.
 func TestDatabaseGoesAway(t *testing.T) {
 	db := startServer(t)
 	ctx := context.Background()
