@@ -24,7 +24,7 @@ type Baseline struct {
 	Scenario string   `json:"scenario"`
 	Versions Versions `json:"versions"`
 	Seed     uint64   `json:"seed"`
-	// Sections has fingerprints of the scenario's sections with everything left to the defaults.
+	// Sections has fingerprints of the scenario's sections without what is the default.
 	Sections map[string]string `json:"sections"`
 	// Stream is a fingerprint of the rows themselves, and Events the number of logical events.
 	Stream     string     `json:"stream"`

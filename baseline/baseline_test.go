@@ -18,8 +18,9 @@ import (
 func run(fates string) *baseline.Baseline {
 	leaked := float64(strings.Count(fates, "l"))
 	b := &baseline.Baseline{
-		Schema: baseline.Schema, Scenario: "x", Seed: 1, Sections: map[string]string{"workload": "w", "job": "j"}, Stream: "s",
-		Events: uint64(len(fates)), Versions: baseline.Versions{Generator: 1, Rules: 1, Measuring: 1},
+		Schema: baseline.Schema, Scenario: "x", Seed: 1, Stream: "s",
+		Sections: map[string]string{"workload": "w", "job": "j"},
+		Events:   uint64(len(fates)), Versions: baseline.Versions{Generator: 1, Rules: 1, Measuring: 1},
 	}
 	s := baseline.Strategy{
 		ID: "ptf", Name: "ptf", Params: map[string]string{"ttl": "1h"}, Changelog: "I", Class: "per key",
@@ -66,7 +67,8 @@ func TestCompare(t *testing.T) {
 			reasons: "the scenario and its rows are the same: the rules of the engine, or what the lab measures",
 			ofPtf:   "leaked: 2 -> 1 (-1, -50 %)", first: "2 leaked -> kept"},
 		{name: "an event that leaks", fates: ".ll....l..",
-			reasons: "the scenario and its rows are the same: the rules of the engine, or what the lab measures", ofPtf: "leaked: 2 -> 3 (+1, +50 %)", first: "1 kept -> leaked"},
+			reasons: "the scenario and its rows are the same: the rules of the engine, or what the lab measures",
+			ofPtf:   "leaked: 2 -> 3 (+1, +50 %)", first: "1 kept -> leaked"},
 		{name: "other rules", fates: "..l.....l.", change: func(b *baseline.Baseline) { b.Versions.Rules = 2 },
 			reasons: "the engine's rules: version 1 -> 2", first: "7 leaked -> kept"},
 		{name: "other rows", fates: "..l.....l.", change: func(b *baseline.Baseline) { b.Stream = "other" },

@@ -66,7 +66,7 @@ func TestDifferences(t *testing.T) {
 	c := compared(t, run(1, nil), run(4, func(r *results.Run) {
 		r.Strategies[0].Params["ttl"] = "1h"
 		r.Job.Sink = "append"
-		r.Job.Spark = &results.SparkJob{FailuresMS: []int64{5, 7}}
+		r.Job.Spark = &results.SparkJob{MigrateMS: 5}
 		r.Strategies = append(r.Strategies, results.Strategy{ID: "new", Verdicts: r.Strategies[0].Verdicts})
 	}))
 	if len(c.Flips) != 1 || c.Flips[0].Cells[0].Verdict != results.Pass || c.Flips[0].Cells[1].Verdict != results.Fail {
@@ -83,7 +83,7 @@ func TestDifferences(t *testing.T) {
 		settings[s.Name] = s.Cells
 	}
 	if !slices.Equal(settings["job.sink"], []string{"", "append"}) ||
-		!slices.Equal(settings["job.spark.failures_ms"], []string{"", "5 7"}) || settings["job.spark"] != nil {
+		!slices.Equal(settings["job.spark.migrate_ms"], []string{"", "5"}) || settings["job.spark"] != nil {
 		t.Errorf("settings: %+v", c.Settings)
 	}
 	if s := c.Strategies[1]; s.ID != "new" || !slices.Equal(s.In, []bool{false, true}) {

@@ -25,6 +25,12 @@ func addFields(m map[string]string, path string, value reflect.Value) {
 			addFields(m, path+"."+name, value.Field(i))
 		}
 	case reflect.Slice:
+		if value.Type().Elem().Kind() == reflect.Struct {
+			for i := range value.Len() {
+				addFields(m, fmt.Sprintf("%s[%d]", path, i), value.Index(i))
+			}
+			return
+		}
 		m[path] = strings.Trim(fmt.Sprint(value.Interface()), "[]")
 	default:
 		m[path] = fmt.Sprint(value.Interface())

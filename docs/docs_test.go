@@ -20,6 +20,7 @@ import (
 	"deduplab/results"
 	"deduplab/scenarios"
 	"deduplab/semantics"
+	"deduplab/stream"
 	"deduplab/yml"
 )
 
@@ -126,6 +127,46 @@ func TestReadmeNamesEveryFolder(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDeterminismPage replays the scenario of the page under all causes: the table must be the one that the page shows.
+func TestDeterminismPage(t *testing.T) {
+	page := read(t, "determinism.md")
+	blocks := block.FindAllStringSubmatch(page, -1)
+	s, err := scenarios.Load("determinism.md", []byte(blocks[0][3]), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := lab.Run(t.Context(), s, lab.Options{Causes: scenarios.Causes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := report.Terminal(&out, run); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), blocks[2][3]) {
+		t.Errorf("the page shows\n%s\nthe lab says\n%s", blocks[2][3], &out)
+	}
+	adds := ""
+	for _, line := range strings.Split(strings.TrimSpace(blocks[3][3]), "\n") {
+		adds += "  " + line + "\n"
+	}
+	all := strings.Replace(blocks[0][3], "  adds: [{column: seen_at, function: now}]\n", adds, 1)
+	if s, err := scenarios.Load("determinism.md", []byte(all), nil); err != nil || len(s.Job.Adds) != len(stream.Functions) {
+		t.Errorf("not all functions are shown: %v", err)
+	}
+	for _, cause := range scenarios.Causes {
+		if !strings.Contains(page, "\n| `"+cause+"` |") {
+			t.Errorf("the page does not name the cause %s", cause)
+		}
+	}
+	for i := range reflect.TypeFor[results.Determinism]().NumField() {
+		name, _, _ := strings.Cut(reflect.TypeFor[results.Determinism]().Field(i).Tag.Get("json"), ",")
+		if !strings.Contains(page, "`"+name+"`") {
+			t.Errorf("the page does not name %s", name)
+		}
 	}
 }
 

@@ -122,6 +122,29 @@ func TestCopiesOfOneRule(t *testing.T) {
 	}
 }
 
+// TestSameTransport: a copy that travels as long as its original arrives after it by the delay, and one that does not,
+// by another span.
+func TestSameTransport(t *testing.T) {
+	for _, same := range []bool{true, false} {
+		spec := copiesSpec(gen.Duplicate{Rate: 1, SameTransport: same, Delay: gen.Delay{Low: minute}})
+		spec.Transport = gen.Delay{Kind: gen.Uniform, Low: second, High: 30 * second}
+		work := newWorkload(t, spec, 4)
+		rows := collect(t, work)
+		checkLookups(t, work, rows)
+		first, others := map[uint64]stream.Time{}, 0
+		for _, row := range rows {
+			if row.Tag.Origin() == 0 {
+				first[row.Tag.Event()] = row.Arrival
+			} else if row.Arrival-first[row.Tag.Event()] != minute {
+				others++
+			}
+		}
+		if (others == 0) != same || len(first) == 0 {
+			t.Errorf("same transport %v: %d copies of %d arrive after another span than the delay", same, others, len(first))
+		}
+	}
+}
+
 // TestPositionKey: under a key of the position in the log a record that is read again has its original's key, one that
 // is written anew does not.
 func TestPositionKey(t *testing.T) {

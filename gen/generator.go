@@ -204,8 +204,12 @@ type sending struct {
 // original goes to the given partition.
 func (g *generator) send(e event, origin int, own uint64, partition int) sending {
 	sent := e.created()
+	transport := g.transports[origin].at(own)
 	if origin > 0 {
 		r := &g.rules[origin-1]
+		if r.same {
+			transport = g.transports[0].at(e.draw)
+		}
 		if r.flood != nil {
 			sent = r.flood.sends(e)
 		}
@@ -215,7 +219,7 @@ func (g *generator) send(e event, origin int, own uint64, partition int) sending
 			partition = (partition + 1 + int(below(r.moves.at(own), others))) % g.spec.Partitions
 		}
 	}
-	arrival := sent + g.transport.draw(g.transports[origin].at(own))
+	arrival := sent + g.transport.draw(transport)
 	for i := range g.slows {
 		arrival += g.slows[i].delay(own, origin, partition, sent)
 	}

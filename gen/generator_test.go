@@ -511,6 +511,7 @@ func drawSpec(t *rapid.T) gen.Spec {
 			}).Draw(t, "copies"),
 			OtherPartition: partitions > 1 && rapid.Bool().Draw(t, "other partition"),
 			SameOffset:     rapid.Bool().Draw(t, "same offset"),
+			SameTransport:  rapid.Bool().Draw(t, "same transport"),
 		}
 		d.ConstantID = d.NewID && rapid.Bool().Draw(t, "constant id")
 		if rapid.IntRange(0, 3).Draw(t, "flood") == 0 {

@@ -25,6 +25,7 @@ type rule struct {
 	other bool // copies go to another partition
 	moves source
 	again bool // the original is read again
+	same  bool // copies have the transport delay of their original
 
 	restamp bool
 	newKey  bool
@@ -41,6 +42,7 @@ func newRule(spec Spec, i int, seed uint64, columns []column) rule {
 		count: max(d.Copies.Count, 1), table: d.Copies.table(), counts: newSource(seed, purpose+"copies"),
 		delay: newSampler(d.Delay), delays: newSource(seed, purpose+"delay"),
 		other: d.OtherPartition, moves: newSource(seed, purpose+"partition"), again: d.SameOffset,
+		same:    d.SameTransport,
 		restamp: d.Restamp, newKey: d.NewID || d.ConstantID,
 		redrawn: make([]bool, len(spec.Fields)), constants: make([]*source, len(spec.Fields)),
 	}

@@ -84,9 +84,11 @@ type Duplicate struct {
 	Rate   float64 // share of those that are copied, 0 to 1
 	Copies Copies  // how many copies each of them has
 	// Delay counts from the creation of the original, or from when Flood gets to it; the copy then has a transport
-	// delay of its own. Each copy draws its own, so that many copies of one event spread out as the distribution does,
+	// delay of its own, unless SameTransport says otherwise. Each copy draws its own, so that many copies of one event spread out as the distribution does,
 	// its tail included; the copy with the higher number is not always the later one.
 	Delay Delay
+	// SameTransport gives the copy its original's transport delay, so that Delay lies between their arrivals.
+	SameTransport bool
 	// Flood re-sends the originals of a range of time, and no others, at one moment.
 	Flood *Flood
 	// NewID draws the UUIDs of the key anew for each copy: a retry that makes a new id. With ConstantID all copies of

@@ -52,7 +52,7 @@ func (r *run) findDifferences(ctx context.Context) error {
 	all := slices.Concat(wanted...)
 	seen := make([][]*watchLane, len(r.replays))
 	var before []*watchLane
-	err := atOnce(1+len(r.replays), func(j int) (err error) {
+	err := r.atOnce(1+len(r.replays), func(j int) (err error) {
 		if j == 0 {
 			before, err = r.watch(ctx, all)
 		} else {
@@ -67,7 +67,7 @@ func (r *run) findDifferences(ctx context.Context) error {
 	for j, lanes := range seen {
 		for _, l := range lanes {
 			p := r.replays[j]
-			if f := r.smallestDifference(p.cause, r.entries[l.strategy], before[0].seen, l.seen); f != nil {
+			if f := r.smallestDifference(p, l.strategy, before[0].seen, l.seen); f != nil {
 				f.replay = j
 				r.differences[difference{p.cause, l.strategy}] = f
 				r.tellMissing(f, p.pass.missing)
@@ -109,6 +109,8 @@ type watchLane struct {
 	task    task
 	prepare func(*stream.Row)
 	all     bool // other keys matter too
+	records stream.Records
+	result  sim.Result
 	seen    *watched
 }
 
@@ -128,6 +130,7 @@ func (r *run) watch(ctx context.Context, wanted []watchLane) ([]*watchLane, erro
 			return nil, l.lane.err
 		}
 		l.prepare, l.all = e.prepare(e.plan), e.plan.SharedCache
+		l.records, l.result = e.workload, resultOf(e.plan)
 		lanes[i], handlers[i] = l, l
 	}
 	feed := r.newFeed()
@@ -137,13 +140,6 @@ func (r *run) watch(ctx context.Context, wanted []watchLane) ([]*watchLane, erro
 		}
 		return feed.Next(b)
 	}, handlers)
-	for _, l := range lanes {
-		for _, changes := range l.seen.changes {
-			for i := range changes {
-				changes[i].content = r.workload.Content(changes[i].Tag)
-			}
-		}
-	}
 	return lanes, err
 }
 
@@ -165,7 +161,7 @@ func (l *watchLane) push(rows []stream.Row) {
 }
 
 // note keeps a change of the bucket.
-func (l *watchLane) note(c *sim.Change, key stream.Key, _ []stream.Tag) {
+func (l *watchLane) note(c *sim.Change, key stream.Key, parts []stream.Tag) {
 	out := c.Op == sim.OpEmit || c.Op == sim.OpRelease || c.Op == sim.OpAgain
 	if !out || sim.Bucket(key) != l.bucket {
 		return
@@ -174,7 +170,7 @@ func (l *watchLane) note(c *sim.Change, key stream.Key, _ []stream.Tag) {
 	if _, ok := w.changes[key]; !ok {
 		w.keys = append(w.keys, key)
 	}
-	w.changes[key] = append(w.changes[key], watchedChange{Change: *c})
+	w.changes[key] = append(w.changes[key], watchedChange{*c, l.result.Content(l.records, c.Tag, key, parts)})
 }
 
 func (l *watchLane) concerns(row *stream.Row) bool {
@@ -188,7 +184,8 @@ func (l *watchLane) concerns(row *stream.Row) bool {
 
 // smallestDifference finds the key that differs with the fewest changes: one that ends with other rows if there is one,
 // else one whose changes differ. It puts the two timelines side by side.
-func (r *run) smallestDifference(cause string, e entry, before, after *watched) *found {
+func (r *run) smallestDifference(p *replay, strategy int, before, after *watched) *found {
+	e, again := r.entries[strategy], p.run.entries[strategy].workload
 	keys := append(before.keys[:len(before.keys):len(before.keys)], after.keys...)
 	for _, same := range []func(a, b []watchedChange) bool{sameEnd, sameChanges} {
 		var smallest []watchedChange
@@ -201,7 +198,8 @@ func (r *run) smallestDifference(cause string, e entry, before, after *watched) 
 			}
 			smallest = all
 			f = &found{event: all[0].Tag.Event(), short: len(all) < longStory, text: fmt.Sprintf(
-				"%s: %s in the run, %s under %s", r.rowText(e, all[0].Tag), r.timeline(a), r.timeline(b), cause)}
+				"%s: %s in the run, %s under %s", r.rowText(e, all[0].Tag), r.timeline(a, e.workload, again),
+				r.timeline(b, again, e.workload), p.cause)}
 		}
 		if f != nil {
 			return f
@@ -261,8 +259,9 @@ func (r *run) rowText(e entry, tag stream.Tag) string {
 	return strings.Join(parts, " ")
 }
 
-// timeline lists the changes of a key, with what kind of row each is about and its event time.
-func (r *run) timeline(changes []watchedChange) string {
+// timeline lists the changes of a key, with what kind of row each is about and its event time, and those of its columns
+// that have other values in the other records.
+func (r *run) timeline(changes []watchedChange, records, others stream.Records) string {
 	if len(changes) == 0 {
 		return "nothing"
 	}
@@ -275,8 +274,17 @@ func (r *run) timeline(changes []watchedChange) string {
 			break
 		}
 		at := stream.Time(r.workload.Order(c.Tag, event)) - from
-		parts = append(parts, fmt.Sprintf("%s %s of %s", c.Kind, r.workload.Origins()[c.Tag.Origin()],
-			stream.FormatDuration(at.Floor(1000))))
+		text := fmt.Sprintf("%s %s of %s", c.Kind, r.workload.Origins()[c.Tag.Origin()],
+			stream.FormatDuration(at.Floor(1000)))
+		for j, column := range records.Schema().Columns {
+			if column.Function == stream.NoFunction {
+				continue
+			}
+			if v := records.Record(c.Tag)[j]; v != others.Record(c.Tag)[j] {
+				text += " with " + column.Name + "=" + v.Format(column)
+			}
+		}
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
 }

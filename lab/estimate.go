@@ -82,7 +82,7 @@ func EstimateMemory(ctx context.Context, s *scenarios.Scenario, o Options) (*Est
 	if r.base, err = r.basePass(ctx); err != nil {
 		return nil, err
 	}
-	underWay, err := gen.MostUnderWay(r.workload)
+	underWay, err := gen.MostUnderWay(r.source)
 	if err != nil {
 		return nil, err
 	}

@@ -66,11 +66,15 @@ func findings(s *results.Strategy, plan strategies.Plan, job results.Job) []stri
 			"cleared the state", count(n))
 	}
 	if n := s.WriteDuplicates; n > 0 {
-		why := []string{"a batch that had failed after the write was run again"}
-		if job.Spark != nil && job.Spark.MigrateMS > 0 {
-			if len(job.Spark.FailuresMS) == 0 {
-				why = nil
-			}
+		var why []string
+		migrated := job.Spark != nil && job.Spark.MigrateMS > 0
+		switch {
+		case s.Spark == nil:
+			why = append(why, "after a crash rows were handled again that had gone out")
+		case !migrated || len(job.Failures) > 0:
+			why = append(why, "a batch that had failed after the write was run again")
+		}
+		if s.Spark != nil && migrated {
 			why = append(why, "the new query has read again what the old one had written")
 		}
 		note("%s rows stand in the result twice, because %s", count(n), results.FormatList(why))
@@ -92,10 +96,7 @@ func auditFindings(s *results.Strategy) []string {
 		if a == nil {
 			continue
 		}
-		runs := count(a.Runs) + " runs"
-		if a.Runs == 1 {
-			runs = "one run"
-		}
+		runs := counted(a.Runs, "run")
 		switch {
 		case a.Runs == 0: // it tells nothing
 		case a.Found == 0:

@@ -214,7 +214,7 @@ strategies: [proctime-asc, proctime-asc: {id: by-person, key: person}, select-di
 func TestAnyKeyIsWhatPerfectMemoryMakesOfIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := anyScenario(t)
-		s.Job.Sink, s.Strategies = strategies.Retract, nil
+		s.Job.Sink, s.Job.Failures, s.Strategies = strategies.Retract, nil, nil
 		s.Job.Parallelism = 1 // several subtasks finish one instant in an order of their own
 		s.Workload.Amount = "price"
 		s.Workload.Keys = anyKeys(t)

@@ -67,6 +67,9 @@ type lane struct {
 	// stands in noEventTime.
 	takesNull   bool
 	noEventTime error
+	recovering  *sim.Recovering // the task of a job that fails
+	dropped     int64           // changes that crashes have undone
+	ttlByOutage int64           // leaks by TTL of rows that had arrived in time
 	// onTimer is told of the timers of keys, if somebody watches.
 	onTimer func(sim.TimerEvent)
 	err     error
@@ -99,8 +102,12 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 	}
 	ledger := sim.LedgerSpec{
 		Workload: e.workload, Sink: sink, CommitEvery: commit,
-		KeyOnly: plan.Output == strategies.KeyOnly, ToChangelog: plan.ToChangelog,
+		Result: resultOf(plan), ToChangelog: plan.ToChangelog,
 		Retracts: job.Sink == strategies.Upsert || plan.Changelog != stream.InsertOnly,
+	}
+	if l.recovering != nil {
+		ledger.Failures = r.failurePlan()
+		ledger.Retracts = true
 	}
 	if measured {
 		ledger.Right = promised(plan, r.scenario.Version(), e.workload)
@@ -116,7 +123,14 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 				!slices.Contains([]string{"no_dedup", "regenerated_id", "same_batch"}, why) {
 				why = "restart" // a query that has not seen what came before
 			}
-			if why == "ttl" && !leak.Update && leaks.seenWithin(leak, plan.StateTTL) {
+			crashed := l.recovering != nil && leak.At > ledger.Failures.FirstCrash()
+			switch {
+			case crashed && why == sim.Unexplained:
+				why = "restart"
+			case why != "ttl" || leak.Update:
+			case crashed && leaks.outlived(leak):
+				l.ttlByOutage++
+			case leaks.seenWithin(leak, plan.StateTTL):
 				l.withinTTL++
 			}
 			return why
@@ -131,6 +145,15 @@ func (r *run) newLane(e entry, sample stream.Time, measured bool) (*lane, error)
 		l.ledger.EndSpan() // nobody asks for the latency of a replay
 	}
 	return l, l.err
+}
+
+// resultOf says what the rows of a strategy's result hold.
+func resultOf(plan strategies.Plan) sim.Result {
+	result := sim.Result{KeyOnly: plan.Output == strategies.KeyOnly}
+	if plan.Output == strategies.KeyAndColumn {
+		result.Beside = &plan.Column
+	}
+	return result
 }
 
 // amount returns what the ledger of a strategy sums; nil where its result does not have it.
@@ -154,7 +177,7 @@ func (r *run) newTask(e entry, l *lane, sample stream.Time) task {
 	plan := e.plan
 	switch {
 	case plan.Batch == nil:
-		return sim.NewTask(r.taskSpec(e, plan, l, sample))
+		return r.newStreamTask(r.taskSpec(e, plan, l, sample), l)
 	case len(plan.Front) == 0:
 		engine := sim.NewBatchEngine(r.batchSpec(e, l, sample))
 		l.watchBatches(engine)
@@ -214,9 +237,7 @@ func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
 		NullKey:       func(row *stream.Row) bool { return hasNullKey(e.workload, row.Tag) },
 		NewTable:      func() *sim.Table { return r.newTable(l, 0, sample) },
 	}
-	for _, at := range spark.Failures {
-		spec.Failures = append(spec.Failures, from+at)
-	}
+	spec.Failures = r.failures()
 	inputs := spark.Inputs
 	switch {
 	case len(e.plan.Front) > 0: // it reads the one table that they write
@@ -254,7 +275,7 @@ func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
 
 // handle drives a batch through the task.
 func (l *lane) handle(b *sim.Batch) error {
-	if l.err != nil || l.noEventTime != nil {
+	if l.err != nil || l.noEventTime != nil || l.ended {
 		return l.err
 	}
 	drive(l.task, b, l.push, l.mark)
@@ -273,6 +294,7 @@ func (l *lane) push(rows []stream.Row) {
 	if l.noEventTime != nil {
 		return
 	}
+	firsts := int64(0)
 	for i := range rows {
 		if rows[i].Event == stream.NullTime && !l.takesNull {
 			l.noEventTime = sim.NoEventTime(&rows[i])
@@ -281,11 +303,16 @@ func (l *lane) push(rows []stream.Row) {
 		}
 		l.task.Row(&rows[i])
 		if rows[i].First {
-			l.firsts++
+			firsts++
 		}
 	}
-	l.handled += int64(len(rows))
-	l.ledger.Rows(len(rows))
+	n := len(rows)
+	if l.recovering != nil {
+		n, firsts = l.uncounted(rows)
+	}
+	l.firsts += firsts
+	l.handled += int64(n)
+	l.ledger.Rows(n)
 }
 
 func (l *lane) drain() { l.task.Drain(l.ledger.Book) }
@@ -294,6 +321,7 @@ func (l *lane) drain() { l.task.Drain(l.ledger.Book) }
 // than the task, then is called.
 func drive(task task, b *sim.Batch, push func([]stream.Row), then func(sim.Mark)) {
 	row := 0
+	b = seenBy(task, b)
 	for _, m := range b.Marks {
 		push(b.Rows[row:m.Before])
 		row = m.Before
@@ -311,6 +339,9 @@ func drive(task task, b *sim.Batch, push func([]stream.Row), then func(sim.Mark)
 		case sim.EndOfInput:
 			task.End(m.At)
 			then(m)
+		default:
+			fail(task, m)
+			then(m)
 		}
 	}
 	push(b.Rows[row:])
@@ -321,6 +352,9 @@ func (l *lane) mark(m sim.Mark) {
 	switch m.Kind {
 	case sim.Checkpoint:
 		l.check()
+		l.ledger.Committed(m.At)
+	case sim.Crashed:
+		l.drain()
 	case sim.Sample:
 		if l.measured {
 			l.sample(m.At)
@@ -348,17 +382,19 @@ func (l *lane) measureDisk(at stream.Time) {
 	for _, sub := range l.task.Subtasks() {
 		l.onDisk += int64(sub.State.LiveKeys)
 	}
+	var live []sim.Cold // not those that a restart has left behind
 	l.task.Tables(func(_ int, t *sim.Table) {
 		t.Flush(at)
+		live = append(live, t.Cold())
 		if l.openState != nil && l.err == nil { // a deadline holds its entry in memory, where no RocksDB would keep it
 			var c sim.Cold
 			if c, l.err = l.openState(); l.err == nil {
-				l.cold = append(l.cold, c)
+				l.cold, live = append(l.cold, c), append(live, c)
 				l.err = t.SpillPinned(c)
 			}
 		}
 	})
-	for _, c := range l.cold {
+	for _, c := range live {
 		bytes, err := c.Bytes()
 		l.bytes += bytes
 		if l.err == nil {
@@ -430,6 +466,9 @@ func (l *lane) measureTables(live int64) {
 // finish notes what is known only at the end, and lets go of the state.
 func (l *lane) finish() {
 	l.digest = l.ledger.Digest()
+	if l.recovering != nil {
+		l.dropped, l.recovering = l.recovering.Dropped(), nil
+	}
 	if !l.measured {
 		l.ledger = nil
 	}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -8,9 +9,11 @@ import (
 	"slices"
 	"sync"
 
+	"deduplab/gen"
 	"deduplab/results"
 	"deduplab/scenarios"
 	"deduplab/sim"
+	"deduplab/strategies"
 	"deduplab/stream"
 )
 
@@ -31,6 +34,7 @@ type replay struct {
 	cause string
 	feed  sim.Perturbation
 	job   scenarios.Job
+	ask   gen.Ask
 	// times and by scale what state is kept for: see strategies.Strategy.ScaleExpiry.
 	times, by int64
 
@@ -63,9 +67,17 @@ var causes = []cause{
 		f := turn([]factor{{10, 1}, {1, 2}, {100, 1}, {1, 10}, {2, 1}}, i)
 		p.times, p.by = f.times, f.by
 	}},
+	{"restart", nil, func(r *run, p *replay, i, _ int) { // at any moment, for a minute
+		from, to := r.source.Span()
+		random := rand.New(rand.NewPCG(r.scenario.Seed, uint64(i)))
+		crash := sim.Failure{Kind: sim.CrashFailure, Down: 60_000, At: 1 + stream.Time(random.Int64N(max(int64(to-from), 1)))}
+		p.job.Failures = append(slices.Clip(p.job.Failures), scenarios.Failure{Failure: crash})
+	}},
 	{"retention", keepsAll, func(_ *run, p *replay, i, n int) { // each time it begins later
 		p.feed.Retention = p.job.Retention * stream.Time(n-i) / stream.Time(n)
 	}},
+	{"lookup", noLookup, func(_ *run, p *replay, i, _ int) { p.ask.Lookups = i + 1 }},
+	{"functions", noFunction, func(_ *run, p *replay, i, _ int) { p.ask.Functions = i + 1 }},
 	{"batches", oneAtATime, func(r *run, p *replay, i, _ int) {
 		f, j := turn(factors, i), &p.job
 		for _, span := range []*stream.Time{&j.Spark.Trigger.Every, &j.Checkpoint.Interval, &j.MiniBatch.Latency} {
@@ -141,14 +153,45 @@ func keepsAll(r *run, _ entry) string {
 	return ""
 }
 
-func oneAtATime(_ *run, e entry) string {
+func noLookup(r *run, e entry) string {
+	return r.leavesOut(e, "looks nothing up", func(f stream.Function) bool { return f == stream.Lookup })
+}
+
+func noFunction(r *run, e entry) string {
+	return r.leavesOut(e, "calls no function such as now()", func(f stream.Function) bool {
+		return f != stream.NoFunction && f != stream.Lookup
+	})
+}
+
+// leavesOut says why no column by some functions is in what a strategy goes by and emits; empty where one is.
+func (r *run) leavesOut(e entry, nothing string, by func(stream.Function) bool) string {
+	isBy := func(c stream.Column) bool { return by(c.Function) }
+	schema := e.workload.Schema()
+	switch out := e.plan.Output; {
+	case !slices.ContainsFunc(r.scenario.Job.Adds, isBy):
+		return "the query " + nothing + ": see job.adds"
+	case out == strategies.KeyOnly:
+		return "its result has nothing but the key"
+	case out == strategies.KeyAndColumn && !isBy(schema.Columns[e.plan.Column]):
+		return "its result leaves the column out"
+	}
+	return ""
+}
+
+func oneAtATime(r *run, e entry) string {
+	if r.recovers(e) {
+		return ""
+	}
 	if e.plan.InBatches || e.plan.Batch != nil || e.plan.AtCheckpoints {
 		return ""
 	}
 	return "it takes a record at a time, and a checkpoint changes nothing that comes out"
 }
 
-func ownKeys(_ *run, e entry) string {
+func ownKeys(r *run, e entry) string {
+	if r.recovers(e) {
+		return ""
+	}
 	switch {
 	case e.plan.Batch != nil && len(e.plan.Front) == 0:
 		return "the rows of a key meet in one partition of a batch, in the order in which they came"
@@ -163,6 +206,13 @@ func (r *run) allCauses() map[string]int {
 	n := map[string]int{"interleaving": 1, "catch-up": 1}
 	if r.scenario.Job.Retention > 0 {
 		n["retention"] = 1
+	}
+	for _, c := range r.scenario.Job.Adds {
+		if c.Function == stream.Lookup {
+			n["lookup"] = 1
+		} else {
+			n["functions"] = 1
+		}
 	}
 	for _, q := range r.scenario.Require {
 		for _, name := range q.Causes {
@@ -215,7 +265,9 @@ func (r *run) planReplays() {
 func (r *run) under(c cause, p *replay) *run {
 	scenario := *r.scenario
 	scenario.Job = p.job
-	v := &run{scenario: &scenario, options: r.options, workload: r.workload, perturbation: p.feed}
+	v := &run{scenario: &scenario, options: r.options, source: r.source, perturbation: p.feed, ask: p.ask,
+		moments: r.batchMoment}
+	v.workload = v.asked(p.ask)
 	for _, e := range r.entries {
 		args, _ := e.Strategy.ScaleExpiry(e.Args, p.times, p.by)
 		again := e.Entry
@@ -238,7 +290,7 @@ func (r *run) replay(ctx context.Context, times map[string]int) error {
 	r.times = times
 	r.planReplays()
 	told := r.sharedProgress(len(r.replays))
-	return atOnce(len(r.replays), func(i int) (err error) {
+	return r.atOnce(len(r.replays), func(i int) (err error) {
 		p := r.replays[i]
 		p.run.options.Progress = told(i)
 		pass, err := p.run.pass(ctx, ReplayStage, nil)
@@ -273,9 +325,9 @@ func (r *run) sharedProgress(n int) func(i int) func(Progress) {
 	}
 }
 
-// atOnce does n things, as many at a time as there are processors. The first error, in their order, counts; none is begun
+// atOnce does n things, as many at a time as the options say. The first error, in their order, counts; none is begun
 // after one.
-func atOnce(n int, do func(i int) error) error {
+func (r *run) atOnce(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var mu sync.Mutex
 	next := 0
@@ -289,7 +341,7 @@ func atOnce(n int, do func(i int) error) error {
 		return next - 1
 	}
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
+	for range min(cmp.Or(r.options.AtOnce, runtime.GOMAXPROCS(0)), n) {
 		wg.Go(func() {
 			for i := take(); i >= 0; i = take() {
 				err := do(i)

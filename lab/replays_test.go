@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -20,9 +21,106 @@ import (
 	"deduplab/stream"
 )
 
+// The article on reviewing Flink SQL names six causes of differing results. The lab takes them apart into causes that can be
+// changed one at a time:
+//
+//	processing time                 interleaving, catch-up; batches in micro-batch queries
+//	watermarks                      watermarks
+//	idleness                        idleness
+//	state TTL                       state-ttl
+//	sources that are read again     retention, lookup
+//	non-deterministic functions     functions
+//
+// Restart, batches and parallelism come on top.
+//
+// causesTold are what the articles say of them. Open are the causes under which the final table differs in some replay.
+var causesTold = []struct {
+	says      string
+	strategy  string
+	params    string
+	differ    bool // copies have another price
+	functions bool // the query adds the time and a lookup
+	again     bool // delivery is at least once, else exactly once
+	open      string
+}{
+	{says: "what uses neither time nor TTL is open to its source alone", strategy: "select-distinct", open: "retention"},
+	{says: "and stays so where copies differ", strategy: "select-distinct", differ: true, open: "retention"},
+	{says: "a key is the same key whichever row brings it", strategy: "select-distinct-key", differ: true,
+		open: "retention"},
+	{says: "with identical duplicates the order of arrival does not matter", strategy: "proctime-asc", open: "retention"},
+	{says: "with others it does", strategy: "proctime-asc", differ: true, open: "interleaving catch-up restart retention"},
+	{says: "any solution is non-deterministic if state TTL is used", strategy: "proctime-asc", params: "ttl: 10m",
+		open: "state-ttl retention"},
+	{says: "be it ordered by a column that is no time", strategy: "nontime", params: "order_by: price asc; ttl: 10m",
+		open: "state-ttl retention"},
+	{says: "where watermarks are used, late events are dropped", strategy: "rowtime-asc",
+		open: "interleaving catch-up watermarks idleness restart retention"},
+	{says: "a column from a function makes identical duplicates differ", strategy: "proctime-asc", functions: true,
+		open: "interleaving catch-up restart retention lookup functions"},
+	{says: "and is in the key of a whole-row DISTINCT", strategy: "select-distinct", functions: true,
+		open: "retention lookup functions"},
+	{says: "a result that leaves it out is closed to it", strategy: "select-distinct-key", functions: true,
+		open: "retention"},
+	{says: "a restart writes again what had gone out, unless delivery is exactly once", strategy: "select-distinct",
+		again: true, open: "restart retention"},
+}
+
+func TestClaimsOfDeterminism(t *testing.T) {
+	for _, c := range causesTold {
+		s := matrixOf(t, map[bool]int{true: 1}[c.differ])
+		if c.functions {
+			add(s, stream.Now, stream.Lookup)
+		}
+		if !c.again {
+			s.Job.Checkpoint.Delivery = "exactly-once"
+		}
+		params := map[string]string{}
+		for _, p := range strings.Split(c.params, "; ") {
+			if name, value, ok := strings.Cut(p, ": "); ok {
+				params[name] = value
+			}
+		}
+		strategy, _ := strategies.Find(c.strategy)
+		args, faults := strategy.Resolve(params, s.Workload.Schema)
+		if faults != nil {
+			t.Fatal(c.strategy, faults)
+		}
+		s.Strategies = []scenarios.Entry{{ID: c.strategy, Strategy: strategy, Args: args}}
+		var open []string
+		for _, d := range run(t, s, lab.Options{Causes: scenarios.Causes}).Strategies[0].Determinism {
+			if d.SameTable < d.Replays {
+				open = append(open, d.Cause)
+			}
+		}
+		if got := strings.Join(open, " "); got != c.open {
+			t.Errorf("%s: %s {%s} is open to %s, want %s", c.says, c.strategy, c.params, got, c.open)
+		}
+	}
+}
+
+// Replays that run at the same time share nothing: the race detector listens, and the bytes are those of one after the
+// other.
+func TestConcurrentReplays(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	s := matrixOf(t, 1)
+	add(s, stream.UUID)
+	for _, name := range []string{"rowtime-asc", "nontime", "drop-duplicates-within-watermark"} {
+		s.Strategies = append(s.Strategies, withTTL(t, name, s.Workload.Schema))
+	}
+	s.Job.State = "pebble"
+	options := lab.Options{Causes: scenarios.Causes, Replays: 2, SpillAt: 100,
+		OpenState: func() (sim.Cold, error) { return pebble.Open("") }}
+	one := marshalled(t, run(t, s, options))
+	runtime.GOMAXPROCS(4)
+	sameText(t, "on four processors", marshalled(t, run(t, s, options)), one)
+	options.AtOnce = 1
+	sameText(t, "one replay at a time", marshalled(t, run(t, s, options)), one)
+}
+
 // matrix is what is the same under which cause, of two streams of 20 minutes in three partitions. A copy comes at most 3
 // minutes after its original, in another partition; a TTL is 10 minutes. What partition 1 has from 5m to 7m comes at 7m.
 // The source keeps rows for 15 minutes. In the first stream all copies are exact, in the second one each has another price.
+// In the third one they are exact, and the query adds the time and what a lookup answers.
 //
 //	table     the final table differs in some replay
 //	changes   the table is the same, but not the multiset of changes
@@ -30,69 +128,101 @@ import (
 //	same      all is the same in all replays
 //	-         by construction: the strategy cannot be open to the cause
 const matrix = `
-exact copies                      interleaving catch-up     watermarks   idleness     state-ttl    retention    batches      parallelism
-anti-join-backfill                same         same         -            -            -            table        same         -
-append-batch-sink                 same         same         -            -            -            table        same         -
-audit                             same         same         -            -            -            table        same         -
-changelog-normalize               same         same         -            -            same         table        -            -
-drop-duplicates                   same         same         -            -            -            table        same         -
-drop-duplicates-within-watermark  same         same         -            -            -            table        same         -
-flat-map-groups-with-state        same         same         -            -            -            table        same         -
-group-by-min                      same         same         -            -            table        table        -            -
-idempotent-batch-sink             same         same         -            -            -            table        same         -
-keyed-process                     same         same         -            -            table        table        -            -
-late-dlq                          table        table        table        table        -            table        table        table
-latest-wins                       same         same         -            -            -            table        same         -
-merge-insert-only                 table        table        -            -            -            table        table        -
-merge-upsert-latest               same         same         -            -            -            table        same         -
-nontime                           same         same         -            -            table        table        same         same
-nontime-to-changelog              same         same         -            -            table        table        same         same
-pass-through                      same         same         -            -            -            table        -            -
-pk-not-enforced                   same         same         -            -            -            table        -            -
-proctime-asc                      same         same         -            -            table        table        -            -
-proctime-desc                     same         same         -            -            table        table        -            -
-ptf                               same         same         -            -            table        table        -            -
-rowtime-asc                       table        table        table        table        same         table        -            same
-rowtime-desc                      same         same         -            -            table        table        -            -
-select-distinct                   same         same         -            -            table        table        -            -
-select-distinct-key               same         same         -            -            table        table        -            -
-tiered                            same         same         -            -            -            table        same         -
-transform-with-state              same         same         -            -            table        table        same         -
-tumble-agg                        table        table        same         table        -            table        table        same
-window-dedup                      table        table        same         table        -            table        -            same
-window-topn                       table        table        same         table        -            table        -            same
+exact copies                      interleaving  catch-up  watermarks  idleness  state-ttl  restart  retention  lookup  functions  batches  parallelism
+anti-join-backfill                same          same      -           -         -          same     table      -       -          same     -
+append-batch-sink                 same          same      -           -         -          same     table      -       -          same     -
+audit                             same          same      -           -         -          same     table      -       -          same     -
+changelog-normalize               same          same      -           -         same       table    table      -       -          -        -
+drop-duplicates                   same          same      -           -         -          same     table      -       -          same     -
+drop-duplicates-within-watermark  same          same      -           -         -          same     table      -       -          same     -
+flat-map-groups-with-state        same          same      -           -         -          same     table      -       -          same     -
+group-by-min                      same          same      -           -         table      table    table      -       -          -        -
+idempotent-batch-sink             same          same      -           -         -          same     table      -       -          same     -
+keyed-process                     same          same      -           -         table      table    table      -       -          -        -
+late-dlq                          table         table     table       table     -          table    table      -       -          table    table
+latest-wins                       same          same      -           -         -          same     table      -       -          same     -
+merge-insert-only                 table         table     -           -         -          table    table      -       -          table    -
+merge-upsert-latest               same          same      -           -         -          same     table      -       -          same     -
+nontime                           same          same      -           -         table      table    table      -       -          same     same
+nontime-to-changelog              same          same      -           -         table      table    table      -       -          same     same
+pass-through                      same          same      -           -         -          table    table      -       -          -        -
+pk-not-enforced                   same          same      -           -         -          table    table      -       -          -        -
+proctime-asc                      same          same      -           -         table      table    table      -       -          -        -
+proctime-desc                     same          same      -           -         table      table    table      -       -          -        -
+ptf                               same          same      -           -         table      table    table      -       -          -        -
+rowtime-asc                       table         table     table       table     same       table    table      -       -          -        same
+rowtime-desc                      same          same      -           -         table      table    table      -       -          -        -
+select-distinct                   same          same      -           -         table      table    table      -       -          -        -
+select-distinct-key               same          same      -           -         table      table    table      -       -          -        -
+tiered                            same          same      -           -         -          same     table      -       -          same     -
+transform-with-state              same          same      -           -         table      same     table      -       -          same     -
+tumble-agg                        table         table     same        table     -          table    table      -       -          table    same
+window-dedup                      table         table     same        table     -          table    table      -       -          -        same
+window-topn                       table         table     same        table     -          table    table      -       -          -        same
 
-copies that differ                interleaving catch-up     watermarks   idleness     state-ttl    retention    batches      parallelism
-anti-join-backfill                table        table        -            -            -            table        same         -
-append-batch-sink                 same         same         -            -            -            table        same         -
-audit                             same         same         -            -            -            table        same         -
-changelog-normalize               same         same         -            -            same         table        -            -
-drop-duplicates                   table        table        -            -            -            table        same         -
-drop-duplicates-within-watermark  table        table        -            -            -            table        same         -
-flat-map-groups-with-state        table        table        -            -            -            table        same         -
-group-by-min                      changes      changes      -            -            table        table        -            -
-idempotent-batch-sink             same         same         -            -            -            table        same         -
-keyed-process                     table        table        -            -            table        table        -            -
-late-dlq                          table        table        table        table        -            table        table        table
-latest-wins                       table        table        -            -            -            table        same         -
-merge-insert-only                 table        table        -            -            -            table        table        -
-merge-upsert-latest               table        table        -            -            -            table        same         -
-nontime                           table        table        -            -            table        table        same         same
-nontime-to-changelog              table        table        -            -            table        table        same         same
-pass-through                      same         same         -            -            -            table        -            -
-pk-not-enforced                   same         same         -            -            -            table        -            -
-proctime-asc                      table        table        -            -            table        table        -            -
-proctime-desc                     table        table        -            -            table        table        -            -
-ptf                               table        table        -            -            table        table        -            -
-rowtime-asc                       table        table        table        table        same         table        -            same
-rowtime-desc                      table        table        -            -            table        table        -            -
-select-distinct                   same         same         -            -            same         table        -            -
-select-distinct-key               same         same         -            -            table        table        -            -
-tiered                            table        table        -            -            -            table        same         -
-transform-with-state              table        table        -            -            table        table        same         -
-tumble-agg                        table        table        table        table        -            table        table        table
-window-dedup                      table        table        same         table        -            table        -            same
-window-topn                       table        table        same         table        -            table        -            same
+copies that differ                interleaving  catch-up  watermarks  idleness  state-ttl  restart  retention  lookup  functions  batches  parallelism
+anti-join-backfill                table         table     -           -         -          same     table      -       -          same     -
+append-batch-sink                 same          same      -           -         -          same     table      -       -          same     -
+audit                             same          same      -           -         -          same     table      -       -          same     -
+changelog-normalize               same          same      -           -         same       table    table      -       -          -        -
+drop-duplicates                   table         table     -           -         -          same     table      -       -          same     -
+drop-duplicates-within-watermark  table         table     -           -         -          same     table      -       -          same     -
+flat-map-groups-with-state        table         table     -           -         -          same     table      -       -          same     -
+group-by-min                      changes       changes   -           -         table      table    table      -       -          -        -
+idempotent-batch-sink             same          same      -           -         -          same     table      -       -          same     -
+keyed-process                     table         table     -           -         table      table    table      -       -          -        -
+late-dlq                          table         table     table       table     -          table    table      -       -          table    table
+latest-wins                       table         table     -           -         -          same     table      -       -          same     -
+merge-insert-only                 table         table     -           -         -          table    table      -       -          table    -
+merge-upsert-latest               table         table     -           -         -          same     table      -       -          same     -
+nontime                           table         table     -           -         table      table    table      -       -          same     same
+nontime-to-changelog              table         table     -           -         table      table    table      -       -          same     same
+pass-through                      same          same      -           -         -          table    table      -       -          -        -
+pk-not-enforced                   same          same      -           -         -          table    table      -       -          -        -
+proctime-asc                      table         table     -           -         table      table    table      -       -          -        -
+proctime-desc                     table         table     -           -         table      table    table      -       -          -        -
+ptf                               table         table     -           -         table      table    table      -       -          -        -
+rowtime-asc                       table         table     table       table     same       table    table      -       -          -        same
+rowtime-desc                      table         table     -           -         table      table    table      -       -          -        -
+select-distinct                   same          same      -           -         same       table    table      -       -          -        -
+select-distinct-key               same          same      -           -         table      table    table      -       -          -        -
+tiered                            table         table     -           -         -          same     table      -       -          same     -
+transform-with-state              table         table     -           -         table      same     table      -       -          same     -
+tumble-agg                        table         table     table       table     -          table    table      -       -          table    table
+window-dedup                      table         table     same        table     -          table    table      -       -          -        same
+window-topn                       table         table     same        table     -          table    table      -       -          -        same
+
+exact copies, with functions      interleaving  catch-up  watermarks  idleness  state-ttl  restart  retention  lookup  functions  batches  parallelism
+anti-join-backfill                table         table     -           -         -          same     table      table   table      same     -
+append-batch-sink                 same          same      -           -         -          same     table      table   table      same     -
+audit                             same          same      -           -         -          same     table      table   table      same     -
+changelog-normalize               same          same      -           -         same       table    table      table   table      -        -
+drop-duplicates                   table         table     -           -         -          same     table      table   table      same     -
+drop-duplicates-within-watermark  table         table     -           -         -          same     table      table   table      same     -
+flat-map-groups-with-state        table         table     -           -         -          same     table      table   table      same     -
+group-by-min                      same          same      -           -         table      table    table      -       -          -        -
+idempotent-batch-sink             same          same      -           -         -          same     table      table   table      same     -
+keyed-process                     table         table     -           -         table      table    table      table   table      -        -
+late-dlq                          table         table     table       table     -          table    table      table   table      table    table
+latest-wins                       table         table     -           -         -          same     table      table   table      same     -
+merge-insert-only                 table         table     -           -         -          table    table      table   table      table    -
+merge-upsert-latest               table         table     -           -         -          same     table      table   table      same     -
+nontime                           table         table     -           -         table      table    table      table   table      same     same
+nontime-to-changelog              table         table     -           -         table      table    table      table   table      same     same
+pass-through                      same          same      -           -         -          table    table      table   table      -        -
+pk-not-enforced                   same          same      -           -         -          table    table      table   table      -        -
+proctime-asc                      table         table     -           -         table      table    table      table   table      -        -
+proctime-desc                     table         table     -           -         table      table    table      table   table      -        -
+ptf                               table         table     -           -         table      table    table      table   table      -        -
+rowtime-asc                       table         table     table       table     same       table    table      table   table      -        same
+rowtime-desc                      table         table     -           -         table      table    table      table   table      -        -
+select-distinct                   same          same      -           -         same       table    table      table   table      -        -
+select-distinct-key               same          same      -           -         table      table    table      -       -          -        -
+tiered                            table         table     -           -         -          same     table      table   table      same     -
+transform-with-state              table         table     -           -         table      same     table      table   table      same     -
+tumble-agg                        table         table     table       table     -          table    table      table   table      table    table
+window-dedup                      table         table     same        table     -          table    table      table   table      -        same
+window-topn                       table         table     same        table     -          table    table      table   table      -        same
 `
 
 const matrixScenario = `
@@ -141,8 +271,11 @@ func matrixOf(t *testing.T, raise int) *scenarios.Scenario {
 // TestMatrix states which strategy is open to which cause.
 func TestMatrix(t *testing.T) {
 	var got strings.Builder
-	for raise, about := range []string{"exact copies", "copies that differ"} {
-		scenario := matrixOf(t, raise)
+	for i, about := range []string{"exact copies", "copies that differ", "exact copies, with functions"} {
+		scenario := matrixOf(t, i%2)
+		if i == 2 {
+			add(scenario, stream.Now, stream.Lookup)
+		}
 		for _, name := range strategies.Names() {
 			scenario.Strategies = append(scenario.Strategies, withTTL(t, name, scenario.Workload.Schema))
 		}
@@ -157,6 +290,15 @@ func TestMatrix(t *testing.T) {
 	sameText(t, "matrix", got.String(), matrix)
 	if got.String() != matrix {
 		t.Logf("the whole matrix is now:%s", got.String())
+	}
+}
+
+// add lets the query add a column by each function.
+func add(s *scenarios.Scenario, functions ...stream.Function) {
+	for _, f := range functions {
+		c := gen.AddedColumn("by_"+f.String(), f)
+		s.Job.Adds = append(s.Job.Adds, c)
+		s.Workload.Schema.Columns = append(slices.Clip(s.Workload.Schema.Columns), c)
 	}
 }
 
@@ -204,8 +346,8 @@ func cells(s *results.Strategy) []string {
 
 func columns(cells []string) string {
 	var b strings.Builder
-	for _, c := range cells {
-		fmt.Fprintf(&b, "%-13s", c)
+	for i, c := range cells {
+		fmt.Fprintf(&b, "%-*s", len(scenarios.Causes[i])+2, c)
 	}
 	return strings.TrimRight(b.String(), " ")
 }
@@ -217,6 +359,8 @@ func TestByConstruction(t *testing.T) {
 		if rapid.Bool().Draw(t, "mini-batch") {
 			s.Job.MiniBatch = strategies.MiniBatch{Latency: 2000, Size: 5}
 		}
+		add(s, rapid.SliceOfNDistinct(rapid.SampledFrom([]stream.Function{stream.Now, stream.UUID, stream.Rand, stream.Lookup}),
+			0, 2, rapid.ID).Draw(t, "adds")...)
 		cause := rapid.SampledFrom(scenarios.Causes).Draw(t, "cause")
 		r, err := lab.Run(context.Background(), s, lab.ReplayClosed(lab.Options{
 			Causes: []string{cause}, Replays: rapid.IntRange(1, 3).Draw(t, "replays"), SpillAt: 20,

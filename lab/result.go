@@ -26,7 +26,11 @@ func (r *run) result() *results.Run {
 		},
 		Workload: r.base.survey.result(), Keys: r.base.survey.keyResults(),
 	}
+	for _, c := range s.Job.Adds {
+		out.Job.Adds = append(out.Job.Adds, results.AddedColumn{Column: c.Name, Function: c.Function.String()})
+	}
 	out.Workload.Spec = s.WorkloadSpec()
+	out.Job.Failures, out.Outages = r.jobFailures(), r.outages()
 	if r.after != nil {
 		out.After = r.after.describe()
 	}
@@ -103,7 +107,7 @@ func (r *run) strategy(i int, e entry, out *results.Run) results.Strategy {
 		r.measured(&s, i, l, e, out.Workload)
 	}
 	s.Verdicts = judge(r.scenario.Require, &s)
-	s.Findings = findings(&s, plan, out.Job)
+	s.Findings = append(findings(&s, plan, out.Job), failureFindings(&s, out)...)
 	return s
 }
 
@@ -122,6 +126,7 @@ func (r *run) measured(s *results.Strategy, i int, l *lane, e entry, w results.W
 		s.Stages = l.stages.result(l.firsts, s, r.scenario.Job.Spark.Shuffle)
 		s.Spark = l.batches.result()
 	}
+	s.Failures = r.failed(l)
 	if l.after != nil {
 		s.After = l.after.result(r.after)
 	}

@@ -37,6 +37,8 @@ type Options struct {
 	Causes []string
 	// Replays is the number of replays under each cause; 0: as above.
 	Replays int
+	// AtOnce is how many replays run at a time, each in the memory of one run; 0: as many as there are processors.
+	AtOnce int
 	// runClosed replays strategies even under causes that they cannot be open to.
 	runClosed bool
 	// Progress is told from time to time what the run is doing; may be nil.
@@ -104,7 +106,9 @@ func newRun(s *scenarios.Scenario, o Options) (*run, error) {
 		return nil, err
 	}
 	o.OpenState = oneByOne(o.OpenState)
-	r := &run{scenario: s, options: o, workload: workload}
+	r := &run{scenario: s, options: o, source: workload}
+	workload = r.asked(gen.Ask{})
+	r.workload = workload
 	if s.After != (scenarios.After{}) {
 		if r.after, err = newAfter(s.After, workload); err != nil {
 			return nil, err
@@ -143,7 +147,8 @@ func open(s *scenarios.Scenario) (gen.Workload, error) {
 type run struct {
 	scenario *scenarios.Scenario
 	options  Options
-	workload gen.Workload
+	source   gen.Workload // the rows as they come
+	workload gen.Workload // with the columns that the query adds
 	entries  []entry
 	base     *pass
 	after    *after         // the truth, nil where nothing reads the results
@@ -151,6 +156,9 @@ type run struct {
 	replays  []*replay
 	// perturbation is how a replay reads the workload.
 	perturbation sim.Perturbation
+	// ask is how often functions have been asked, moments when: a replay holds still when.
+	ask     gen.Ask
+	moments func(arrival stream.Time) stream.Time
 	// differences are the smallest ones that were found.
 	differences map[difference]*found
 }
@@ -220,11 +228,36 @@ func (r *run) retire() {
 // entry plans a strategy under its key.
 func (r *run) entry(e scenarios.Entry, job strategies.Job) entry {
 	e.Rekey(&job)
-	planned := entry{Entry: e, plan: e.Strategy.Plan(e.Args, job), workload: r.workload}
+	planned := entry{Entry: e, plan: e.Strategy.Plan(e.Args, job)}
+	ask := r.ask
+	if b := planned.plan.Batch; b != nil && len(planned.plan.Front) == 0 {
+		ask.Moment = r.batchMoment
+	}
+	planned.workload = r.asked(ask)
 	if e.Key != nil {
-		planned.workload = gen.WithKey(r.workload, *e.Key)
+		planned.workload = gen.WithKey(planned.workload, *e.Key)
 	}
 	return planned
+}
+
+// asked is the workload with the columns that the query adds.
+func (r *run) asked(ask gen.Ask) gen.Workload {
+	return gen.WithAdded(r.source, r.scenario.Job.Adds, ask)
+}
+
+// batchMoment is when the batch begins that takes a row which arrives then: all of a batch have one current_timestamp().
+// Batches that take long, or few rows at a time, begin later than this.
+func (r *run) batchMoment(arrival stream.Time) stream.Time {
+	trigger := r.scenario.Job.Spark.Trigger
+	switch _, to := r.source.Span(); {
+	case r.moments != nil:
+		return r.moments(arrival)
+	case trigger.AvailableNow:
+		return max(arrival, to)
+	case trigger.Every == 0:
+		return arrival
+	}
+	return sim.CommitAt(arrival, trigger.Every)
 }
 
 // catchUpRate is the number of rows a second that a reader handles in a catch-up replay.
@@ -242,6 +275,7 @@ type pass struct {
 	survey  *survey
 	lanes   []*lane // one a strategy, nil for one that is not run
 	missing sim.Missing
+	outages []sim.Outage
 }
 
 // pass delivers the workload once. Batches are made by one goroutine while the strategies work on the batch before; a
@@ -271,12 +305,12 @@ func (r *run) pass(ctx context.Context, stage string, s *survey) (*pass, error) 
 			return false, nil
 		}
 		if interrupted = ctx.Err() != nil; interrupted {
-			b.Rows, b.Marks = b.Rows[:0], append(b.Marks[:0], sim.Mark{Kind: sim.EndOfInput, At: last})
+			*b = sim.Batch{Marks: []sim.Mark{{Kind: sim.EndOfInput, At: last}}}
 			return true, nil
 		}
 		ok, err := feed.Next(b)
 		if ok && s != nil {
-			s.read(b)
+			s.read(b.Plain())
 		}
 		if n := len(b.Rows); n > 0 {
 			rows += int64(n)
@@ -290,7 +324,7 @@ func (r *run) pass(ctx context.Context, stage string, s *survey) (*pass, error) 
 	if err := deliver(next, handlers); err != nil {
 		return nil, err
 	}
-	result.missing = feed.Missing()
+	result.missing, result.outages = feed.Missing(), feed.Outages()
 	if interrupted {
 		if s != nil {
 			s.to = last
@@ -312,7 +346,8 @@ func (r *run) newFeed() *sim.Feed {
 		},
 		Checkpoint: job.Checkpoint.Interval, Sample: sampleInterval(to - from),
 		Perturbation: r.perturbation,
-		NullTimes:    slices.ContainsFunc(r.entries, func(e entry) bool { return e.plan.Batch != nil && e.plan.Refused == "" }),
+		Failures:     r.failurePlan(), CatchUpRate: int64(math.Ceil(job.CatchUpRate)),
+		NullTimes: slices.ContainsFunc(r.entries, func(e entry) bool { return e.plan.Batch != nil && e.plan.Refused == "" }),
 	})
 }
 

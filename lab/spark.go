@@ -151,9 +151,15 @@ func sparkFindings(s *results.Strategy, plan strategies.Plan, job results.Job) [
 			note("%s, and nothing ever removes one", trend)
 		}
 	}
-	if n := len(job.Spark.FailuresMS); int64(n) > spark.Reruns && s.Failed == "" {
-		note("of %s of the query %s struck a batch: the others came at the same batch, or after the last one",
-			counted(int64(n), "failure"), count(spark.Reruns))
+	var failures int64
+	for _, f := range job.Failures {
+		if f.Kind == sim.SinkFailure.String() {
+			failures++
+		}
+	}
+	if failures > spark.Reruns && s.Failed == "" {
+		note("of %s of the sink %s struck a batch: the others came at the same batch, or after the last one",
+			counted(failures, "failure"), count(spark.Reruns))
 	}
 	still, each := spark.Standstill, job.Spark.Trigger != scenarios.AvailableNow
 	if each && still.RowsTotal > 0 && still.Millis >= max(10*job.Spark.TriggerMS, 60_000) {
@@ -186,8 +192,5 @@ func sparkJob(s scenarios.Spark) *results.SparkJob {
 		job.Trigger = scenarios.AvailableNow
 	}
 	job.RestartMS, job.MigrateMS, job.OverlapMS = int64(s.Restart), int64(s.Migrate.At), int64(s.Migrate.Overlap)
-	for _, at := range s.Failures {
-		job.FailuresMS = append(job.FailuresMS, int64(at))
-	}
 	return job
 }

@@ -137,7 +137,7 @@ func (r *run) tellExamples(ctx context.Context, out *results.Run) error {
 		}
 	}
 	told := make([]map[int]stories, len(events))
-	err := atOnce(len(events), func(pass int) (err error) {
+	err := r.atOnce(len(events), func(pass int) (err error) {
 		teller := r
 		if pass > 0 {
 			teller = r.replays[pass-1].run
@@ -264,6 +264,7 @@ func (t *teller) prepared(row *stream.Row) stream.Row {
 
 func (t *teller) handle(b *sim.Batch) error {
 	row := 0
+	b = seenBy(t.task, b)
 	for _, m := range b.Marks {
 		t.push(b.Rows[row:m.Before])
 		row = m.Before
@@ -278,6 +279,8 @@ func (t *teller) handle(b *sim.Batch) error {
 			t.observe(m.At)
 		case sim.EndOfInput:
 			t.task.End(m.At)
+		case sim.Kept, sim.Crashed, sim.Restarted:
+			t.fail(m)
 		}
 		t.task.Drain(t.note)
 		t.observeTimers()
@@ -287,6 +290,20 @@ func (t *teller) handle(b *sim.Batch) error {
 		return err
 	}
 	return nil
+}
+
+// fail tells the story of a crash: what the keys' state is afterwards is that of the checkpoint, in new tables.
+func (t *teller) fail(m sim.Mark) {
+	fail(t.task, m)
+	if m.Kind != sim.Restarted {
+		return
+	}
+	t.watermark = stream.MinTime
+	clear(t.timers)
+	for _, told := range t.told {
+		told.state = nil
+	}
+	t.observe(m.At)
 }
 
 func (t *teller) push(rows []stream.Row) {
@@ -307,9 +324,11 @@ func (t *teller) push(rows []stream.Row) {
 		t.task.Drain(t.note)
 		t.observeTimers()
 		t.expire(row.Arrival)
-		told.rows, told.keys = append(told.rows, row.Tag), append(told.keys, row.Key)
-		told.marks, told.came = append(told.marks, t.watermark), append(told.came, row.Arrival)
-		t.byRow[row.Tag] = told
+		if t.byRow[row.Tag] == nil { // else it is read again, after a crash
+			told.rows, told.keys = append(told.rows, row.Tag), append(told.keys, row.Key)
+			told.marks, told.came = append(told.marks, t.watermark), append(told.came, row.Arrival)
+			t.byRow[row.Tag] = told
+		}
 		told.add(step{at: row.Arrival, tag: row.Tag, about: true, what: results.Arrives})
 		t.now = told
 		t.task.Row(&rows[i])
@@ -379,6 +398,9 @@ func (t *teller) visibleAt(at stream.Time) stream.Time {
 	job := t.run.scenario.Job.Checkpoint
 	if job.Delivery != "exactly-once" || job.Interval == 0 || t.run.entries[t.strategy].plan.Batch != nil {
 		return at
+	}
+	if plan := t.run.failurePlan(); plan != nil {
+		return plan.CommitAt(at)
 	}
 	return sim.CommitAt(at, job.Interval)
 }

@@ -23,31 +23,40 @@ type sighted struct {
 
 // sightings is a hash table of the keys of one part.
 type sightings struct {
-	slots []sighted // rows is 0 in empty ones
-	used  int
+	keys  []sighted // in order of appearance
+	index []uint64  // the number of a key from 1 and half of its hash, by the other half; 0 is empty
 }
 
-// find returns the slot of a key, an empty one for a new key. It is valid until the next key is added.
+// find returns what is known of a key, rows 0 for a new one. It is valid until the next key is looked for.
 func (s *sightings) find(h hash) *sighted {
-	if 2*s.used >= len(s.slots) {
-		old := s.slots
-		s.slots = make([]sighted, max(64, 2*len(old)))
-		for i := range old {
-			if old[i].rows > 0 {
-				*s.slot(old[i].hash) = old[i]
-			}
+	if 2*len(s.keys) >= len(s.index) {
+		s.index = make([]uint64, max(64, 2*len(s.index)))
+		for i := range s.keys {
+			s.put(s.keys[i].hash, i)
 		}
 	}
-	return s.slot(h)
+	mask, tag := uint64(len(s.index)-1), uint64(h.lo)>>32
+	for at := uint64(h.lo) & mask; s.index[at] != 0; at = (at + 1) & mask {
+		if s.index[at]>>32 != tag {
+			continue
+		}
+		if key := &s.keys[uint32(s.index[at])-1]; key.hash == h {
+			return key
+		}
+	}
+	s.keys = append(s.keys, sighted{hash: h})
+	s.put(h, len(s.keys)-1)
+	return &s.keys[len(s.keys)-1]
 }
 
-func (s *sightings) slot(h hash) *sighted {
-	mask := len(s.slots) - 1
-	for at := int(h.lo) & mask; ; at = (at + 1) & mask {
-		if slot := &s.slots[at]; slot.rows == 0 || slot.hash == h {
-			return slot
-		}
+// put takes a key that is not there yet into the index.
+func (s *sightings) put(h hash, number int) {
+	mask := uint64(len(s.index) - 1)
+	at := uint64(h.lo) & mask
+	for s.index[at] != 0 {
+		at = (at + 1) & mask
 	}
+	s.index[at] = uint64(h.lo)>>32<<32 | uint64(number+1)
 }
 
 // measuring is one key while it is measured.
@@ -112,8 +121,8 @@ func (p *pass) measureKey(k int, span Span, o Options) (KeyReport, error) {
 // part measures the keys of one part.
 func (m *measuring) part(part *spool) error {
 	table := &m.table
-	table.used = 0
-	clear(table.slots) // which are as many as the part before needed, and this one will
+	table.keys = table.keys[:0]
+	clear(table.index) // which is as long as the part before needed, and this one will
 	m.forecast.begin()
 	err := part.records(m.sightingWidth(), func(row []int64) error {
 		slot := table.find(hash{row[sightingHi], row[sightingLo]})
@@ -134,7 +143,6 @@ func (m *measuring) part(part *spool) error {
 			m.origin(int(flags>>originShift&(maxOrigins-1)), slot, at)
 		}
 		if slot.rows == 0 {
-			table.used++
 			*slot = sighted{hash: hash{row[sightingHi], row[sightingLo]}, first: at, last: at, firstRank: rank,
 				event: row[sightingEvent], rows: 1, reader: reader, partition: partition}
 			m.lastFirst = max(m.lastFirst, at)
@@ -160,10 +168,8 @@ func (m *measuring) part(part *spool) error {
 		return err
 	}
 	m.forecast.end()
-	for i := range table.slots {
-		if s := &table.slots[i]; s.rows > 0 {
-			m.key(s)
-		}
+	for i := range table.keys {
+		m.key(&table.keys[i])
 	}
 	return nil
 }

@@ -9,15 +9,14 @@ import (
 	"deduplab/stream"
 )
 
-// maxRules bounds the duplicate rules of a scenario that is written.
-const maxRules = 60
-
-// cuts are the percentiles, in ten-thousandths, between which the delays of copies are spread evenly.
-var cuts = []int{0, 100, 500, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 9500, 9800, 9900, 9950, 9990, 10000}
+// cuts are the percentiles of a distribution that is written, in ten-thousandths.
+var cuts = []int{0, 100, 500, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 9500, 9800, 9900, 9950, 9990, 9995,
+	9999, 10000}
 
 // Scenario writes a scenario whose generated stream has the copies, the delays and the disorder that were measured with
-// the first key: its delays are the empirical quantiles. Copies of one id are independent of each other, so ids that
-// repeat far more often than others are not in it. The times of the trace must not all be equal.
+// the first key: its delays are the empirical quantiles, and of an id that repeats there are as many copies in the mean,
+// geometrically distributed, so that ids that repeat far more often than others are not in it. The times of the trace
+// must not all be equal.
 func (r *Report) Scenario(w io.Writer, name string) error {
 	k := &r.Keys[0]
 	if k.firsts <= 0 {
@@ -32,74 +31,75 @@ func (r *Report) Scenario(w io.Writer, name string) error {
 	line("  %s. Its delays are the empirical quantiles of the trace.", plain(strings.Join(k.Key, ", ")))
 	line("seed: 1\n\nworkload:")
 	line("  duration: %s", stream.FormatDuration(stream.Time(max(k.firsts/millisecond, 1))))
-	rate := float64(k.Distinct) / (float64(k.firsts) / 1e9)
-	line("  rate: %s/s  # originals; copies come on top", strconv.FormatFloat(rate, 'f', 6, 64))
+	if rate := float64(k.Distinct) / (float64(k.firsts) / 1e9); rate < 0.01 {
+		line("  rate: %.6f/d  # originals; copies come on top", rate*86400)
+	} else {
+		line("  rate: %.6f/s  # originals; copies come on top", rate)
+	}
 	line("  fields:\n    id: {uuid: true}\n  key: id\n  event_time: {field: event_time}")
 	if n := len(r.Partitions); n > 1 {
 		line("  partitions: {count: %d}", n)
 	}
-	if t := transport(k.transport); t != "" {
-		line("  transport: %s  # from the event time of first rows to their arrival", t)
+	if k.transport.Max.Value >= millisecond {
+		transport, err := k.transport.quantiles()
+		if err != nil {
+			return err
+		}
+		line("  transport:  # from the event time of first rows to their arrival\n    %s", transport)
 	}
-	rules, err := k.rules()
-	if err != nil {
+	if err := k.rule(line); err != nil {
 		return err
 	}
-	if len(rules) > 0 {
-		line("  duplicates:")
-		for _, rule := range rules {
-			line("    - %s", rule)
-		}
-	}
 	r.job(line, k)
-	_, err = io.WriteString(w, b.String())
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // plain makes a text safe for a folded YAML line.
 func plain(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// transport writes a distribution with the median and the tail of the delays, or nothing where there are none.
-func transport(d Delays) string {
-	p50, p999 := d.P50.Value/millisecond, d.P999.Value/millisecond
-	switch {
-	case p999 == 0:
-		return ""
-	case p50 > 0 && p999 > p50:
-		return fmt.Sprintf("{lognormal: {p50: %s, p99.9: %s}, cap: %s}", duration(p50), duration(p999),
-			duration(max(d.Max.Value/millisecond, p999)))
+// quantiles writes a distribution, of which there must be something.
+func (d Delays) quantiles() (string, error) {
+	at, err := d.percentiles(cuts...)
+	points := make([]string, len(at))
+	for i, span := range at {
+		name := "p" + strconv.FormatFloat(float64(cuts[i])/100, 'f', -1, 64)
+		switch cuts[i] {
+		case 0:
+			name = "min"
+		case 10000:
+			name = "max"
+		}
+		points[i] = name + ": " + stream.FormatDuration(stream.Time(min(span/millisecond, longest)))
 	}
-	return fmt.Sprintf("{uniform: [0s, %s]}", duration(p999))
+	return "quantiles: {" + strings.Join(points, ", ") + "}", err
 }
 
-// duration writes milliseconds.
-func duration(ms Span) string { return stream.FormatDuration(stream.Time(ms)) }
+// longest is the longest delay that a scenario can have, in milliseconds.
+const longest = 1<<40 - 1
 
-// rules spreads the copies over rules, each with the delays between two percentiles.
-func (k *KeyReport) rules() ([]string, error) {
-	var rules []string
-	restamp := ""
-	if k.SameEvent*2 < k.Copies {
-		restamp = ", restamp: true"
+// rule writes what copies there are, as the trace has them: counted from the arrival of the first row. They have its
+// event time or one of their own, whichever most have.
+func (k *KeyReport) rule(line func(string, ...any)) error {
+	if k.Copies == 0 {
+		return nil
 	}
-	n := k.FromFirst.Count
-	if n == 0 {
-		return nil, nil
-	}
-	at, err := k.FromFirst.percentiles(cuts...)
+	delay, err := k.FromFirst.quantiles()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for i := 1; i < len(cuts); i++ {
-		low, high := at[i-1], at[i]
-		share := float64(cuts[i]-cuts[i-1]) / 10000 * float64(n) / float64(k.Distinct)
-		for ; share > 0 && len(rules) < maxRules; share-- { // a rule copies an original once at most
-			percent := strconv.FormatFloat(min(share, 1)*100, 'f', 6, 64)
-			rules = append(rules, fmt.Sprintf("{origin: copy, rate: %s%%, delay: {uniform: [%s, %s]}%s}", percent,
-				duration(low/millisecond), duration(high/millisecond), restamp))
-		}
+	repeated := k.Distinct - k.PerID.Histogram[0].IDs
+	copies := fmt.Sprintf("{geometric: {mean: %.6f}}", min(float64(k.Copies)/float64(repeated), 1000))
+	if most := k.PerID.Max - 1; k.Copies == repeated*most && most < stream.MaxCopies {
+		copies = strconv.Itoa(most)
 	}
-	return rules, nil
+	line("  duplicates:\n    - origin: copy\n      rate: %.6f%%  # of the ids come again\n      copies: %s",
+		100*float64(repeated)/float64(k.Distinct), copies)
+	line("      transport: same  # the delay is from arrival to arrival\n      delay:\n        %s", delay)
+	if k.SameEvent*2 < k.Copies {
+		line("      restamp: true")
+	}
+	return nil
 }
 
 // job writes the recommended settings and a few strategies to compare with them.

@@ -34,8 +34,18 @@ var glossary = []entry{
 		[]string{"leaked"}},
 	{"leaked", "A copy in the result beside its original. Causes tell why.",
 		[]string{"fates.leaked", "leaks_by_cause"}},
-	{"write duplicates", "Rows of the result that a micro-batch has written twice, because it failed after the write and was " +
-		"run again: the same row, not a copy of the stream.", []string{"write_duplicates"}},
+	{"write duplicates", "Rows of the result that were written twice, by a micro-batch that failed after the write and was " +
+		"run again, or after a crash: the same row, not a copy of the stream.", []string{"write_duplicates"}},
+	{"outage", "A time for which the job was down, after a crash. It goes back to its last completed checkpoint, or to its " +
+		"last committed micro-batch.", []string{"failures.outages"}},
+	{"undone", "Changes that a crash undid: those since the checkpoint that the job goes back to. Under exactly-once no " +
+		"reader has seen them, under at-least-once they have gone out.", []string{"failures.undone_changes"}},
+	{"written again", "Rows that stood in the result when they were written once more. What still stands there twice at the " +
+		"end is a write duplicate.", []string{"failures.written_again"}},
+	{"wait in outages", "Latency of the events whose first row came after the checkpoint that a crash went back to, and " +
+		"before the restart.", []string{"failures.wait_ms"}},
+	{"leaked by outage", "Copies that had come within the TTL, and came through because it ran out before they were " +
+		"handled.", []string{"failures.leaked_by_ttl"}},
 	{"leak rate", "Leaked rows among the copies that came in.", []string{"leak_rate"}},
 	{"leaked within TTL", "Leaked copies whose key had been seen within the TTL: a TTL that copies extend would have " +
 		"caught them.", []string{"leaked_within_ttl"}},
@@ -194,7 +204,7 @@ var glossary = []entry{
 	{"null_watermark", "Loss: CURRENT_WATERMARK was NULL before the first watermark, and a comparison with " +
 		"NULL is not true, so the filter dropped the row.", nil},
 	{"retention", "Loss, and a cause of difference: the row was gone from the broker before it was read.", nil},
-	{"restart", "Leak or loss: what happened since the last checkpoint was done again, or not at all.", nil},
+	{"restart", "Leak or loss, and a cause of difference, the job crashing at some moment: what happened since the last checkpoint was done again, or not at all.", nil},
 	{"unexplained", "No cause of the list applies: please report it.", nil},
 }
 

@@ -35,7 +35,8 @@ var (
 
 var functions = template.FuncMap{
 	"swimlane": newSwimlane, "storyLead": storyLead, "inc": func(n int) int { return n + 1 },
-	"count": count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
+	"failureLines": failureLines,
+	"count":        count, "known": known, "short": short, "bytes": byteSize, "millis": millis, "offset": offset,
 	"percent": percent, "ratio": ratio, "join": strings.Join,
 	"term": term, "metricTerm": metricTerm, "causeTerm": causeTerm, "fateTerm": fateTerm,
 	"anchor": anchor, "lost": lost, "p99": p99, "meets": meets,
@@ -105,6 +106,7 @@ func newShell(title string, words []entry, figures ...figure) (shell, error) {
 type page struct {
 	shell
 	Run      *results.Run
+	Failing  []*results.Strategy // those whose job had failures
 	Question string
 	Answer   string
 	Met      bool // some strategy meets every requirement
@@ -149,7 +151,7 @@ func newPage(run *results.Run) (*page, error) {
 	all := ran(order)
 	p := &page{
 		Run: run, Order: order, Ran: all, Columns: columnsFor(run), Engines: engines(order),
-		Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
+		Failing: failing(all), Stream: streamFacts(run), Job: jobFacts(run.Job), Origins: byCount(run.Workload.ByOrigin),
 		Latency: latencyFigure(all), State: stateFigure(all), Late: lateFigure(all), Changelog: changelogFigure(all),
 		Leaks: causesFigure(all), Tiers: tiersFigure(all), After: afterFigure(run, all),
 		Arrival: arrivalFigure(run.Workload), TradeOff: tradeOffFigure(all), KeyExamples: newKeyExamples(run.Keys),
@@ -263,6 +265,9 @@ func jobFacts(j results.Job) []fact {
 	if j.RetentionMS > 0 {
 		facts = append(facts, fact{"retention", millis(j.RetentionMS), "of the source: a later replay lacks older rows", ""})
 	}
+	for _, a := range j.Adds {
+		facts = append(facts, fact{a.Column, a.Function, "added by the query", ""})
+	}
 	if s := j.Spark; s != nil {
 		facts = append(facts, sparkFacts(s)...)
 	}
@@ -299,7 +304,6 @@ func sparkFacts(s *results.SparkJob) []fact {
 		{"no-data batches", noData, "", ""},
 		{"inputs", count(int64(s.Inputs)), policy, ""},
 		{"a batch takes", cost, "", ""},
-		{"failures", count(int64(len(s.FailuresMS))), "", ""},
 	}
 	if s.MigrateMS > 0 {
 		facts = append(facts, fact{"migration", "after " + millis(s.MigrateMS), "overlap " + millis(s.OverlapMS), ""})

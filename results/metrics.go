@@ -90,6 +90,7 @@ const (
 func UnitOf(metric string) Unit {
 	switch {
 	case strings.HasPrefix(metric, "latency_ms.") && !strings.HasSuffix(metric, ".n"),
+		strings.HasPrefix(metric, "failures.wait_ms.") && !strings.HasSuffix(metric, ".n"),
 		strings.HasPrefix(metric, "spark.standstill.") && strings.HasSuffix(metric, "ms"):
 		return Millis
 	case strings.Contains(metric, "bytes"):

@@ -39,7 +39,8 @@ func TestMetricIsAPathOfTheJSON(t *testing.T) {
 	s := results.Strategy{
 		Residual: 0.25, Lost: 7, LeaksByCause: map[string]int64{}, LossesByCause: map[string]int64{"late": 3},
 		Latency: results.Latency{Wait: results.Quantiles{P99: 5200}}, Amount: &results.Amount{Error: 0.5},
-		Spark: &results.Spark{Batches: 3, RowsTotal: results.RowsTotal{Peak: 5, PerHour: -2}},
+		Spark:    &results.Spark{Batches: 3, RowsTotal: results.RowsTotal{Peak: 5, PerHour: -2}},
+		Failures: &results.Failures{Outages: 2, Wait: results.Quantiles{P99: 61_000}},
 		After: &results.After{Window: &results.AfterWindow{Rows: 4, Sum: &results.Deviation{Value: 5, Error: 0.5}},
 			Join: &results.AfterJoin{Rows: results.NewDeviation(3, 2)}},
 	}

@@ -29,6 +29,7 @@ type Run struct {
 	After    *AfterSpec    `json:"after_spec,omitempty"`
 	Require  []Requirement `json:"require"`
 	Workload Workload      `json:"workload"`
+	Outages  []Outage      `json:"outages,omitempty"` // of the job, by its failures
 	// Keys is what each key makes of the stream, the workload's own first; empty where the scenario names no others.
 	Keys       []Key      `json:"keys,omitempty"`
 	Strategies []Strategy `json:"strategies"`
@@ -54,26 +55,34 @@ type Job struct {
 	MiniBatchMS          int64  `json:"mini_batch_ms"` // allow-latency, 0: off
 	MiniBatchSize        int    `json:"mini_batch_size"`
 	RetentionMS          int64  `json:"retention_ms,omitempty"` // how long the source keeps a row, 0: for ever
+	// Adds are columns that the query adds, by a function such as now.
+	Adds []AddedColumn `json:"adds,omitempty"`
 	// Table is what a sink's table is kept in: memory, pebble or postgres.
 	Table   string `json:"table"`
 	Shuffle string `json:"shuffle"` // what is shuffled: whole-row or key-first
 	// Spark is what the queries of Spark ran in; nil where there were none.
-	Spark *SparkJob `json:"spark,omitempty"`
+	Spark    *SparkJob `json:"spark,omitempty"`
+	Failures []Failure `json:"failures,omitempty"`
+}
+
+// AddedColumn is a column that the query adds by a function: now, uuid, rand or lookup.
+type AddedColumn struct {
+	Column   string `json:"column"`
+	Function string `json:"function"`
 }
 
 // SparkJob is what the micro-batch queries of a job ran in.
 type SparkJob struct {
-	Version           string  `json:"version"`
-	Trigger           string  `json:"trigger"`    // processing-time or available-now
-	TriggerMS         int64   `json:"trigger_ms"` // interval; 0: as soon as the batch before has ended
-	MaxRows           int     `json:"max_rows_per_trigger"`
-	NoDataBatches     bool    `json:"no_data_batches"`
-	WatermarkPolicy   string  `json:"watermark_policy"`
-	Inputs            int     `json:"inputs"`
-	BatchCostMS       int64   `json:"batch_cost_ms"`
-	CostRowsPerSecond int64   `json:"cost_rows_per_second"` // 0: rows cost nothing
-	FailuresMS        []int64 `json:"failures_ms,omitempty"`
-	RestartMS         int64   `json:"restart_ms,omitempty"`
+	Version           string `json:"version"`
+	Trigger           string `json:"trigger"`    // processing-time or available-now
+	TriggerMS         int64  `json:"trigger_ms"` // interval; 0: as soon as the batch before has ended
+	MaxRows           int    `json:"max_rows_per_trigger"`
+	NoDataBatches     bool   `json:"no_data_batches"`
+	WatermarkPolicy   string `json:"watermark_policy"`
+	Inputs            int    `json:"inputs"`
+	BatchCostMS       int64  `json:"batch_cost_ms"`
+	CostRowsPerSecond int64  `json:"cost_rows_per_second"` // 0: rows cost nothing
+	RestartMS         int64  `json:"restart_ms,omitempty"`
 	// MigrateMS is when a new query with a new checkpoint took the place of each, OverlapMS what it read again.
 	MigrateMS int64 `json:"migrate_ms,omitempty"`
 	OverlapMS int64 `json:"overlap_ms,omitempty"`
@@ -200,7 +209,8 @@ type Strategy struct {
 	// Leaked are the rows of the result beside another one of their event: fates.leaked, the data duplicates, and
 	// write_duplicates.
 	Leaked int64 `json:"leaked"`
-	// WriteDuplicates are rows of the result that a batch has written a second time, when it was run again.
+	// WriteDuplicates are rows of the result that were written a second time: by a batch that was run again, or after a
+	// crash.
 	WriteDuplicates int64 `json:"write_duplicates"`
 	// LeakedWithinTTL counts leaks though a row of the same key had come within the TTL: a TTL that copies extend would
 	// have caught them.
@@ -220,6 +230,8 @@ type Strategy struct {
 	InsertOnly     InsertOnly `json:"insert_only_consumer"`
 	Latency        Latency    `json:"latency_ms"`
 	State          State      `json:"state"`
+	// Failures is what those of the job did to the strategy; nil where it has none.
+	Failures *Failures `json:"failures,omitempty"`
 	// Spark is what the micro-batches of a query of Spark did; nil for other engines.
 	Spark    *Spark    `json:"spark,omitempty"`
 	Subtasks []Subtask `json:"subtasks"`
@@ -392,7 +404,8 @@ type SparkOperator struct {
 	DroppedDuplicates  int64     `json:"numDroppedDuplicateRows"`
 }
 
-// Subtask shows skew between the parallel instances of the operator.
+// Subtask shows skew between the parallel instances of the operator. What is read again counts again where no crash undid
+// it: see Failure.
 type Subtask struct {
 	Rows         int64 `json:"rows"`
 	KeysLivePeak int64 `json:"keys_live_peak"`

@@ -49,8 +49,8 @@ func (s *Scenario) Inspect(w io.Writer) error {
 	return err
 }
 
-// WorkloadSpec is a fingerprint of the workload section, with everything that was left to the defaults and without the
-// seed: equal for equal workloads.
+// WorkloadSpec is a fingerprint of the workload section without the seed: equal for equal workloads, whichever way they
+// are written.
 func (s *Scenario) WorkloadSpec() string {
 	p := &printer{}
 	if s.Workload.Trace != nil {
@@ -82,10 +82,25 @@ func (s *Scenario) Sections() map[string]string {
 	}
 }
 
-func (p *printer) fingerprint() string { return fmt.Sprintf("%x", sha256.Sum256(p.Bytes()))[:16] }
+// fingerprint is of what differs from the defaults, so that a scenario keeps its own when there is one more field.
+func (p *printer) fingerprint() string {
+	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+	hash, below := sha256.New(), 0 // the indent of the line below
+	for _, line := range slices.Backward(strings.Split(p.String(), "\n")) {
+		empty := strings.HasSuffix(line, ":") && below <= indent(line)
+		if line != "" && !empty && !strings.HasSuffix(line, defaultMark) {
+			fmt.Fprintln(hash, line)
+			below = indent(line)
+		}
+	}
+	return fmt.Sprintf("%x", hash.Sum(nil))[:16]
+}
 
 // printer writes YAML, one field a line.
 type printer struct{ bytes.Buffer }
+
+// defaultMark ends the lines of what is the default.
+const defaultMark = " # default"
 
 func (p *printer) section(name string) { fmt.Fprintf(p, "\n%s:\n", name) }
 
@@ -96,7 +111,7 @@ func (p *printer) field(level int, name string, value any) { p.orDefault(level, 
 func (p *printer) orDefault(level int, name string, isDefault bool, value any) {
 	line := fmt.Sprintf("%s%s: %v", strings.Repeat("  ", level), name, value)
 	if isDefault {
-		line = fmt.Sprintf("%-42s # default", line)
+		line = fmt.Sprintf("%-42s%s", line, defaultMark)
 	}
 	fmt.Fprintln(p, line)
 }
@@ -249,8 +264,20 @@ func (p *printer) job(j Job) {
 	if j.Retention > 0 {
 		p.field(1, "retention", dur(j.Retention))
 	}
+	if len(j.Adds) > 0 {
+		p.open(1, "adds")
+	}
+	for _, c := range j.Adds {
+		fmt.Fprintf(p, "    - {column: %s, function: %s}\n", quoted(c.Name), c.Function)
+	}
 	p.orDefault(1, "table", j.Table == d.Table, quoted(j.Table))
 	p.spark(j.Spark, d.Spark)
+	if len(j.Failures) > 0 {
+		p.open(1, "failures")
+	}
+	for _, f := range j.Failures {
+		p.failure(f)
+	}
 }
 
 func (p *printer) spark(s, d Spark) {
@@ -264,13 +291,6 @@ func (p *printer) spark(s, d Spark) {
 	p.orDefault(3, "batch", s.Cost.Batch == 0, dur(s.Cost.Batch))
 	p.orDefault(3, "rows_per_second", s.Cost.RowsPerSecond == 0, s.Cost.RowsPerSecond)
 	p.orDefault(2, "shuffle", s.Shuffle == d.Shuffle, s.Shuffle)
-	if len(s.Failures) > 0 {
-		failures := make([]string, len(s.Failures))
-		for i, at := range s.Failures {
-			failures[i] = dur(at)
-		}
-		p.field(2, "failures", names(failures))
-	}
 	p.orDefault(2, "restart", s.Restart == 0, dur(s.Restart))
 	if s.Migrate.At > 0 {
 		p.field(2, "migrate", fmt.Sprintf("{at: %s, overlap: %s}", dur(s.Migrate.At), dur(s.Migrate.Overlap)))

@@ -53,11 +53,11 @@ func TestInspectShipped(t *testing.T) {
 // TestEventKinds loads a scenario with each ready-made kind of event, of which Inspect shows the fields.
 func TestEventKinds(t *testing.T) {
 	for kind, want := range map[string]string{
-		"order":   "{[{order_id 0 0 false} {customer_id 1 0 false} {product 1 0 false} {quantity 1 0 false} {price 2 2 false} {created_at 3 0 false}] [0] 5}",
-		"payment": "{[{payment_id 0 0 false} {account 1 0 false} {method 0 0 false} {amount 2 2 false} {sent_at 3 0 false} {paid_at 3 0 false}] [0] 5}",
-		"clickstream, event_time: {field: ts, log_append: true}": "{[{event_id 0 0 false} {user_id 1 0 false} {page 1 0 false} " +
-			"{action 0 0 false} {sent_at 3 0 false} {ts 3 0 false}] [0] 5}",
-		"sensor, key: sensor_id": "{[{sensor_id 1 0 false} {reading 1 0 false} {temperature 2 2 false} {battery 1 0 true} {measured_at 3 0 false}] [0] 4}",
+		"order":   "{[{order_id 0 0 false } {customer_id 1 0 false } {product 1 0 false } {quantity 1 0 false } {price 2 2 false } {created_at 3 0 false }] [0] 5}",
+		"payment": "{[{payment_id 0 0 false } {account 1 0 false } {method 0 0 false } {amount 2 2 false } {sent_at 3 0 false } {paid_at 3 0 false }] [0] 5}",
+		"clickstream, event_time: {field: ts, log_append: true}": "{[{event_id 0 0 false } {user_id 1 0 false } {page 1 0 false } " +
+			"{action 0 0 false } {sent_at 3 0 false } {ts 3 0 false }] [0] 5}",
+		"sensor, key: sensor_id": "{[{sensor_id 1 0 false } {reading 1 0 false } {temperature 2 2 false } {battery 1 0 true } {measured_at 3 0 false }] [0] 4}",
 	} {
 		src := "scenario: x\nworkload: {duration: 1m, rate: 10/s, events: " + kind + "}\nstrategies: [ptf]\n"
 		s, err := scenarios.Load("x.yaml", []byte(src), nil)
@@ -164,8 +164,11 @@ func drawScenario(t *rapid.T) string {
 		d.span(0), d.pick("partition", "reader"), d.span(1), d.pick("at-least-once", "exactly-once"))
 	if strings.Contains(d.String(), "\njob:\n") {
 		d.maybe("  spark: {trigger: %s, max_rows_per_trigger: %d, no_data_batches: %s, watermark_policy: %s, inputs: %d,\n"+
-			"    cost: {batch: %s, rows_per_second: %d}, failures: [%s, %s]}\n", d.pick("1s", "1m", "available-now"),
-			d.int(0, 9), d.pick("true", "false"), d.pick("min", "max"), d.int(1, 3), d.span(0), d.int(0, 99), d.span(0), d.span(1))
+			"    cost: {batch: %s, rows_per_second: %d}}\n", d.pick("1s", "1m", "available-now"),
+			d.int(0, 9), d.pick("true", "false"), d.pick("min", "max"), d.int(1, 3), d.span(0), d.int(0, 99))
+		d.maybe("  failures: [{random: %d, down: %s}, {kind: lost-checkpoint, random: 1}, {kind: slow-checkpoint, random: 2, "+
+			"for: %s},\n    {kind: sink, random: 1, down: %s}, {kind: rewind, random: 1, by: %s}]\n", d.int(1, 9), d.span(0), d.span(1),
+			d.span(0), d.span(1))
 	}
 	d.add("strategies:\n")
 	for i := range d.int(1, 5) {
@@ -219,4 +222,27 @@ func (d *drawer) delay() string {
 		fmt.Sprintf("{step: {at: %s%s}}", b, d.pick("", ", then: 5s", ", then: {exponential: {mean: 1m}}")),
 		fmt.Sprintf("{quantiles: {%sp99.9: %s, p5: %s, max: 1d}%s}", d.pick("", "min: 1ms, "), b, a, limit),
 	)
+}
+
+// A fingerprint of a section changes with what a scenario sets there, and not with defaults that it spells out.
+func TestSections(t *testing.T) {
+	const whole = "scenario: x\nworkload: {duration: 1m, rate: 1/s, events: order}\nstrategies: [ptf]\njob: {%s}\n"
+	job := func(fields string) string {
+		s, err := scenarios.Load("x.yaml", fmt.Appendf(nil, whole, fields), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Sections()["job"]
+	}
+	if job("") != job("sink: retract, watermark: {interval: 200ms}, spark: {cost: {batch: 0s}}") {
+		t.Error("defaults that are spelled out change the fingerprint")
+	}
+	seen := map[string]string{}
+	for _, fields := range []string{"", "sink: append", "watermark: {interval: 10s}", "checkpoint: {interval: 10s}",
+		"spark: {cost: {batch: 10s}}", "watermark: {interval: 10s}, checkpoint: {interval: 10s}"} {
+		if other, ok := seen[job(fields)]; ok {
+			t.Errorf("job {%s} has the fingerprint of {%s}", fields, other)
+		}
+		seen[job(fields)] = fields
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"deduplab/gen"
 	"deduplab/sim"
 	"deduplab/strategies"
 	"deduplab/stream"
@@ -63,10 +64,52 @@ func (l *loader) job(n *yml.Node) {
 		}),
 		yml.May("table", yml.Value(l.Reader, &j.Table, table)),
 		yml.May("spark", l.spark),
+		yml.May("failures", func(n *yml.Node) {
+			for _, one := range l.Entries(n) {
+				j.Failures = append(j.Failures, l.failure(one))
+			}
+		}),
 		yml.May("catch_up_rate", yml.Value(l.Reader, &j.CatchUpRate, rate)),
 		yml.May("retention", yml.Value(l.Reader, &j.Retention, positive)),
 		yml.May("skew", yml.Bare(l.Reader, &j.Skew, yml.Whole(1, math.MaxInt32))),
+		yml.May("adds", l.adds),
 	)
+	if adds := n.Get("adds"); adds != nil && j.Input != stream.InsertOnly && !l.Faulty(n) {
+		l.Add(adds.NameAt, "with input: changelog a -U or -D would carry another value than the row that it takes back, "+
+			"which is not modelled: leave out adds")
+	}
+}
+
+// adds reads the columns that the query adds. They are then columns of the workload to all that is read after it.
+func (l *loader) adds(n *yml.Node) {
+	schema := &l.scenario.Workload.Schema
+	for _, entry := range l.Entries(n) {
+		var name string
+		var function stream.Function
+		before := l.Faults()
+		l.Object(entry,
+			yml.Must("column", yml.Value(l.Reader, &name, column)),
+			yml.Must("function", yml.Value(l.Reader, &function, addedFunction)),
+		)
+		if l.Faults() > before {
+			continue
+		}
+		if schema.Index(name) >= 0 || name == gen.DedupKey {
+			l.Add(entry.Get("column").At, "there is a column %s already", name)
+			continue
+		}
+		c := gen.AddedColumn(name, function)
+		l.scenario.Job.Adds = append(l.scenario.Job.Adds, c)
+		schema.Columns = append(slices.Clip(schema.Columns), c)
+	}
+}
+
+func addedFunction(s string) (stream.Function, error) {
+	f, ok := stream.ParseFunction(s)
+	if !ok {
+		return 0, fmt.Errorf("there is no function %q%s", s, yml.Nearest(s, stream.Functions, "there are"))
+	}
+	return f, nil
 }
 
 // AvailableNow is the trigger that runs once over all that has arrived.
@@ -87,7 +130,6 @@ func (l *loader) spark(n *yml.Node) {
 			)
 		}),
 		yml.May("shuffle", yml.Value(l.Reader, &s.Shuffle, yml.OneOf(WholeRow, KeyFirst))),
-		yml.May("failures", yml.Values(l.Reader, &s.Failures, span)),
 		yml.May("restart", yml.Value(l.Reader, &s.Restart, span)),
 		yml.May("migrate", func(n *yml.Node) {
 			l.Object(n,
@@ -117,7 +159,6 @@ func (l *loader) spark(n *yml.Node) {
 	if s.Cost.RowsPerSecond < 0 {
 		l.Add(n.Get("cost").Get("rows_per_second").At, "rows_per_second must be at least 0; 0: rows cost nothing")
 	}
-	slices.Sort(s.Failures)
 }
 
 // What is shuffled to a stage.

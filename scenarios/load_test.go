@@ -197,6 +197,15 @@ var broken = []struct {
 		"customer: {", "customer: {hot: {share: 5, keys: 0}, ",
 		"  sink: retract", "  sink: retract\n  retention: 0s",
 	}},
+	{name: "columns that the query adds", edits: []string{
+		"  sink: retract", "  sink: retract\n  adds:\n    - {column: price, function: now}\n" +
+			"    - {column: a b, function: uid}\n    - {column: seen_at, function: now}\n" +
+			"    - {column: seen_at, function: rand}\n    - {name: x}\n    - uuid",
+		"order_by: price asc", "order_by: seen_att asc",
+	}},
+	{name: "columns that the query adds to changes", edits: []string{
+		"  sink: retract", "  sink: retract\n  input: changelog\n  adds: [{column: seen_at, function: now}]",
+	}},
 	{name: "sources, the generator's own checks", edits: []string{
 		"count: 2, by: order_id}", "count: 2, share: [60%, 30%]}\n" +
 			"  slow: [{partition: 2, delay: 5s}]\n" +
@@ -257,9 +266,13 @@ var broken = []struct {
 	}},
 	{name: "spark", edits: []string{
 		"sink: retract\n", "sink: retract\n  spark: {trigger: once, max_rows_per_trigger: -1, no_data_batches: maybe, " +
-			"watermark_policy: mean, inputs: 0, cost: {batch: 1, rows_per_second: -1}, failures: [1x], triggers: 1s}\n",
+			"watermark_policy: mean, inputs: 0, cost: {batch: 1, rows_per_second: -1}, triggers: 1s}\n",
 		"- pass-through", "- drop-duplicates: {columns: [order_id, prise], delay: x, window: 1}\n" +
 			"  - drop-duplicates-within-watermark: {delay: none, columns: [price, price]}",
+	}},
+	{name: "failures", edits: []string{
+		"sink: retract\n", "sink: retract\n  failures: [{kind: crsh, at: 1x}, {down: 1m}, {at: 1h, random: 2}, {at: 900h}, 7, " +
+			"{at: 1h, for: 2m},\n    {kind: slow-checkpoint, at: 1h, down: 1m}, {kind: rewind, at: 1h}, {kind: sink, random: 0}, {att: 1h}]\n",
 	}},
 	{name: "columns after a restart that does not come", edits: []string{
 		"- pass-through", "- drop-duplicates: {restart_columns: price}",
@@ -282,7 +295,7 @@ var broken = []struct {
 		"append_only: false",
 		"wait.p99: <= 1s", "wait.p99: <= 1000\n  state.bytes_peak: <= 5 MB", "at most time-bounded",
 		"at most time-bound",
-		"[interleaving, catch-up]", "[interleaving, restart]",
+		"[interleaving, catch-up]", "[interleaving, restarts]",
 	}},
 	{name: "metrics", edits: []string{
 		"residual:", "residuals:", "latency_ms.wait.p99", "latency_ms.wait.p95", "lost:", "leaks_by_cause.tll:",
@@ -389,7 +402,9 @@ func TestLoadSources(t *testing.T) {
 			"  clock: [{partition: 0, skew: -30s, drift: 50ppm}, {partition: 1, drift: -0.5ppm}]",
 		"{field: created_at}", "{field: created_at, resolution: 1s, nulls: 0.1%}",
 		"decimal: [2.00, 500.00]", "decimal: [2.00, 500.00], hot: {share: 20%, keys: 3}",
-		"  sink: retract", "  sink: retract\n  retention: 6h",
+		"  sink: retract", "  sink: retract\n  retention: 6h\n  adds: [{column: seen_at, function: now}, "+
+			"{column: rate, function: lookup}]",
+		"order_by: price asc", "order_by: \"seen_at asc, rate desc\"",
 	).Replace(base)
 	s, err := scenarios.Load("x.yaml", []byte(src), nil)
 	if err != nil {
@@ -410,6 +425,10 @@ func TestLoadSources(t *testing.T) {
 		{"event time", spec.EventTime, gen.EventTime{Field: "created_at", Resolution: 1000, Null: 0.001}},
 		{"hot", *spec.Fields[1].Hot, gen.Hot{Share: 0.2, Keys: 3}},
 		{"retention", s.Job.Retention, stream.Time(21_600_000)},
+		{"adds", s.Job.Adds, []stream.Column{
+			{Name: "seen_at", Type: stream.Timestamp, Function: stream.Now},
+			{Name: "rate", Type: stream.Int, Function: stream.Lookup},
+		}},
 	} {
 		if !reflect.DeepEqual(check.got, check.want) {
 			t.Errorf("%s is %+v, want %+v", check.what, check.got, check.want)
@@ -428,6 +447,7 @@ func TestLoadSources(t *testing.T) {
 		"    - {partition: 1, skew: 0s, drift: -0.5ppm}",
 		"    resolution: 1s", "    nulls: 0.1%", "  retention: 6h",
 		"    price: {decimal: [2.00, 500.00], hot: {share: 20%, keys: 3}}",
+		"    - {column: seen_at, function: now}", "    - {column: rate, function: lookup}",
 	} {
 		if !strings.Contains(out.String(), line+"\n") {
 			t.Errorf("no line %q in\n%s", line, &out)
@@ -457,7 +477,7 @@ func TestLoad(t *testing.T) {
 		{"share", spec.Duplicates[1].Rate, 0.004},
 		{"transport", spec.Transport, gen.Delay{Kind: gen.Lognormal, Low: 40, High: 8000, P1: 0.5, P2: 0.999, Cap: 300_000}},
 		{"delay", spec.Duplicates[1].Delay, gen.Delay{Kind: gen.Uniform, Low: 7_200_000, High: 10_800_000}},
-		{"schema", fmt.Sprint(s.Workload.Schema), "{[{order_id 0 0 false} {price 2 2 false} {customer 0 0 false} {created_at 3 0 false}] [0] 3}"},
+		{"schema", fmt.Sprint(s.Workload.Schema), "{[{order_id 0 0 false } {price 2 2 false } {customer 0 0 false } {created_at 3 0 false }] [0] 3}"},
 		{"flink", s.Job.Flink, strategies.Flink23},
 		{"watermarks per", s.Job.Watermark.Per, "partition"},
 		{"skew", s.Job.Skew, 10000},

@@ -104,6 +104,7 @@ func (l *loader) duplicates(spec *gen.Spec) func(*yml.Node) {
 				}),
 				floods("speed", yml.Value(l.Reader, &flood.Speed, rate)),
 				yml.May("delay", func(n *yml.Node) { d.Delay = gen.Delay{}; l.delay(&d.Delay)(n) }),
+				yml.May("transport", yml.Value(l.Reader, &d.SameTransport, either("own", "same"))),
 				yml.May("new_id", l.newID(&d)),
 				yml.May("restamp", yml.Bare(l.Reader, &d.Restamp, yml.Boolean)),
 				yml.May("partition", yml.Value(l.Reader, &d.OtherPartition, either("same", "other"))),
@@ -214,6 +215,14 @@ func (p *printer) duplicate(d gen.Duplicate, fields []gen.Field) {
 		p.field(3, "speed", formatRate(d.Flood.Speed))
 	}
 	text("delay", formatDelay(d.Delay), formatDelay(by.Delay))
+	name := func(yes bool, names string) string {
+		no, other, _ := strings.Cut(names, " ")
+		if yes {
+			return other
+		}
+		return no
+	}
+	text("transport", name(d.SameTransport, "own same"), name(by.SameTransport, "own same"))
 	newID := func(d gen.Duplicate) string {
 		if d.ConstantID {
 			return "constant"
@@ -222,13 +231,6 @@ func (p *printer) duplicate(d gen.Duplicate, fields []gen.Field) {
 	}
 	text("new_id", newID(d), newID(by))
 	p.orDefault(3, "restamp", d.Restamp == by.Restamp, d.Restamp)
-	name := func(yes bool, names string) string {
-		no, other, _ := strings.Cut(names, " ")
-		if yes {
-			return other
-		}
-		return no
-	}
 	text("partition", name(d.OtherPartition, "same other"), name(by.OtherPartition, "same other"))
 	text("offset", name(d.SameOffset, "new same"), name(by.SameOffset, "new same"))
 	if len(d.Change) > 0 {

@@ -24,6 +24,20 @@
 //	fields:   {customer: {int: [1, 1000], hot: {share: 20%, keys: 3}}}  # 20 % of the events have one of 3 values
 //	event_time: {field: created_at, resolution: 1s, nulls: 0.1%} # floored to the second; some are NULL
 //
+// A job can fail. One that takes a record at a time goes back to its last completed checkpoint, a micro-batch query to its
+// last committed batch:
+//
+//	failures:
+//	  - {at: 30m, down: 1m}                           # a crash
+//	  - {random: 3, down: 1m}                         # three, at moments that the seed draws
+//	  - {kind: lost-checkpoint, at: 50m}              # the first one from then on never completes
+//	  - {kind: slow-checkpoint, at: 1h, for: 5m}
+//	  - {kind: sink, at: 2h, down: 1m}                # it fails between write and commit
+//	  - {kind: rewind, at: 3h, down: 1m, by: 10m}     # the source reads from 10 minutes earlier than needed
+//
+// What was done since is undone. Under checkpoint.delivery: exactly-once no reader has seen it; under at-least-once it has
+// gone out, and goes out again: write duplicates, unless sink: upsert overwrites the row with itself.
+//
 // [Load] is strict: whatever it does not know is a fault, and all faults of a file are reported at once, each with its
 // place. [Scenario.Inspect] writes a scenario with everything that was left to the defaults.
 package scenarios
@@ -109,7 +123,18 @@ type Job struct {
 	// span lacks the rows that are older, one by one (Kafka deletes whole segments): the cause retention. The run itself
 	// reads every row as it arrives.
 	Retention stream.Time
-	Spark     Spark
+	// Adds are columns that the query adds to the rows in front of the strategies, each by a function.
+	Adds     []stream.Column
+	Spark    Spark
+	Failures []Failure
+}
+
+// Failure is what goes wrong in a job, from the start of the stream on. A replay that is to crash has one more in its Job;
+// see [Job.PlanFailures] for what becomes of them.
+type Failure struct {
+	sim.Failure
+	// Random is how many there are, each at a moment that the seed draws; At means nothing then. 0: one, At.
+	Random int
 }
 
 // Spark is what the micro-batch queries of a job run in. Defaults are Spark's own, but for the trigger: Spark's starts
@@ -126,8 +151,6 @@ type Spark struct {
 	// Shuffle says what is moved to a stage by key: whole-row, or key-first: the key and the event time, and the payload is
 	// joined back to what the stage lets through.
 	Shuffle string
-	// Failures are moments from the start: the batch that ends then fails after the write, and is run again.
-	Failures []stream.Time
 	// Restart is a moment from the start, 0 for none: the queries are stopped and started again from their checkpoints,
 	// with other columns where a strategy has restart_columns.
 	Restart stream.Time
@@ -184,8 +207,8 @@ const (
 var Versions = []string{"first", "last"}
 
 // Causes lists what must not change a result: the perturbations under which a run is replayed.
-var Causes = []string{"interleaving", "catch-up", "watermarks", "idleness", "state-ttl", "retention", "batches",
-	"parallelism"}
+var Causes = []string{"interleaving", "catch-up", "watermarks", "idleness", "state-ttl", "restart", "retention",
+	"lookup", "functions", "batches", "parallelism"}
 
 // Version is the version of an event that the result must end with, first or last by event time; empty if any will do.
 func (s *Scenario) Version() string {

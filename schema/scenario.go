@@ -3,7 +3,9 @@ package schema
 import (
 	"deduplab/results"
 	"deduplab/scenarios"
+	"deduplab/sim"
 	"deduplab/strategies"
+	"deduplab/stream"
 )
 
 // scenario describes what scenarios.Load reads.
@@ -51,6 +53,7 @@ func generated() *Schema {
 			may("where", about(`a comparison such as "price < 100"`, text())),
 			may("rate", share()),
 			may("delay", about("counts from the creation of the original", ref("delay"))),
+			may("transport", choice("own", "same")),
 			may("copies", copies()),
 			may("at", duration()), may("range", bounds(duration())), may("speed", rate()),
 			may("new_id", &Schema{Enum: []any{true, false, "constant"}}), may("restamp", boolean()),
@@ -139,12 +142,18 @@ func job() *Schema {
 			may("watermark_policy", choice("min", "max")), may("inputs", whole()),
 			may("cost", object(may("batch", duration()), may("rows_per_second", whole()))),
 			may("shuffle", choice(scenarios.WholeRow, scenarios.KeyFirst)),
-			may("failures", oneOrMore(duration)), may("restart", duration()),
+			may("restart", duration()),
 			may("migrate", object(must("at", duration()), may("overlap", duration()))),
 		)),
+		may("failures", list(object(
+			may("kind", choice(sim.FailureKinds()...)), may("at", duration()), may("random", whole()), may("down", duration()),
+			may("for", duration()), may("by", duration()),
+		))),
 		may("catch_up_rate", rate()),
 		may("retention", duration()),
 		may("skew", whole()),
+		may("adds", about("columns that the query adds, whose values are others when it is run again", list(object(
+			must("column", text()), must("function", choice(stream.Functions...)))))),
 	)
 }
 

@@ -26,6 +26,8 @@ type Change struct {
 	SameBatch bool
 	// Behind, of a late row: its partition has been idle and has not caught up yet.
 	Behind bool
+	// Early: it went out before a crash that undid it, so that it is no disposition of its row, which is handled again.
+	Early bool
 }
 
 // Op is what a Change is about.
@@ -61,8 +63,11 @@ type Ctx struct {
 	newTable     func(ttl stream.Time) *Table
 	eventTimers  Wheel[Ref]
 	procTimers   Wheel[stream.Key]
-	eventLive    int // registered event-time timers that were not deleted
-	service      int // processing-time timers of the operator itself
+	eventCount   timers                                // of eventTimers
+	procCount    timers                                // of procTimers
+	timersFrom   func(arrival stream.Time) stream.Time // see TimersFrom; nil: no timers
+	eventLive    int                                   // registered event-time timers that were not deleted
+	service      int                                   // processing-time timers of the operator itself
 	assigners    []assigner
 	onTimer      func(TimerEvent)
 
@@ -225,6 +230,7 @@ func (c *Ctx) DropHeldLate(key stream.Key, tag stream.Tag, behind bool) {
 func (c *Ctx) EventTimer(at stream.Time, ref Ref) {
 	c.eventLive++
 	c.eventTimers.Add(at, ref)
+	c.eventCount.set++
 	c.tellTimer(at, true, false)
 }
 
@@ -232,9 +238,14 @@ func (c *Ctx) EventTimer(at stream.Time, ref Ref) {
 // must recognise it as stale: its entry no longer has that time.
 func (c *Ctx) ForgetEventTimer() { c.eventLive-- }
 
-// ProcTimer registers a processing-time timer for a key.
+// TimersFrom says, for an operator that is new, which is the earliest processing-time timer that it sets for a row. Rows
+// that come after it are not in one run with the row.
+func (c *Ctx) TimersFrom(earliest func(arrival stream.Time) stream.Time) { c.timersFrom = earliest }
+
+// ProcTimer registers a processing-time timer for a key. It must not be earlier than [Ctx.TimersFrom] says.
 func (c *Ctx) ProcTimer(at stream.Time, key stream.Key) {
 	c.procTimers.Add(at, key)
+	c.procCount.set++
 	c.tellTimer(at, false, false)
 }
 
@@ -252,4 +263,5 @@ var ServiceKey = stream.Key{Hi: math.MaxUint64, Lo: math.MaxUint64}
 func (c *Ctx) ServiceTimer(at stream.Time) {
 	c.service++
 	c.procTimers.Add(at, ServiceKey)
+	c.procCount.set++
 }

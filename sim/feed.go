@@ -17,6 +17,10 @@ type FeedSpec struct {
 	// themselves.
 	Checkpoint, Sample stream.Time
 	Perturbation       Perturbation
+	// Failures are those of the job, nil for none. Rows are then read again after a crash, at CatchUpRate rows a second of
+	// a reader, 0: 100 times the mean rate before the crash.
+	Failures    *Failures
+	CatchUpRate int64
 	// NullTimes says that some engine takes rows without event time; otherwise the first one is an error. The source
 	// is not told the time of such a row.
 	NullTimes bool
@@ -50,6 +54,17 @@ const (
 type Batch struct {
 	Rows  []stream.Row
 	Marks []Mark
+	// Arriving is a piece of the stream as it arrives, where the job fails: without the crashes, and what is read again. It
+	// is of another time than Rows. Nil: the job does not fail.
+	Arriving *Batch
+}
+
+// Plain is the stream as it arrives.
+func (b *Batch) Plain() *Batch {
+	if b.Arriving != nil {
+		return b.Arriving
+	}
+	return b
 }
 
 // Mark is something that happens between two rows.
@@ -59,6 +74,7 @@ type Mark struct {
 	Reader    int         // of SourceWatermark
 	Watermark stream.Time // of SourceWatermark and CombinedWatermark
 	At        stream.Time // processing time
+	Again     bool        // of Restarted: the job crashes again before a checkpoint has completed
 }
 
 // MarkKind is what happens.
@@ -72,10 +88,15 @@ const (
 	Sample
 	EndOfSpan // the last original is due: what follows is the drain
 	EndOfInput
+	// Kept follows a checkpoint that a crash goes back to, or stands at the start where the crash comes before the first
+	// checkpoint has completed. What is done from here to Crashed is undone.
+	Kept
+	Crashed
+	Restarted
 )
 
 // Feed delivers a workload as batches. At one instant come the rows by (partition, offset), then the watermark tick,
-// then the checkpoint, then the sample.
+// then the checkpoint, then the crash or restart, then the sample.
 type Feed struct {
 	spec   FeedSpec
 	rows   reordered
@@ -96,6 +117,8 @@ type Feed struct {
 	missing                       Missing
 
 	batch *Batch
+
+	*recovery // nil where the job does not fail
 }
 
 // reordered delivers rows in the order in which they are read; Arrival is when they are.
@@ -133,6 +156,9 @@ func NewFeed(spec FeedSpec) *Feed {
 	default:
 		f.rows = rows
 	}
+	if spec.Failures != nil {
+		f.recovery = newRecovery(f)
+	}
 	return f
 }
 
@@ -146,13 +172,36 @@ func nextMultiple(t, interval stream.Time) stream.Time {
 
 // Next fills a batch and reports whether there is one. It reuses the batch's memory.
 func (f *Feed) Next(batch *Batch) (bool, error) {
+	if f.recovery == nil {
+		return f.fill(batch)
+	}
+	if batch.Arriving == nil {
+		batch.Arriving = &Batch{}
+	}
+	arriving, err := f.arriving.fill(batch.Arriving)
+	if err != nil {
+		return false, err
+	}
+	ok, err := f.fill(batch)
+	return ok || arriving, err
+}
+
+// fill fills a batch and reports whether there is one.
+func (f *Feed) fill(batch *Batch) (bool, error) {
 	batch.Rows, batch.Marks = batch.Rows[:0], batch.Marks[:0]
 	if f.finished {
 		return false, nil
 	}
 	f.batch = batch
 	f.finishUnread()
+	if f.recovery != nil {
+		f.begin()
+	}
 	for len(batch.Rows) < batchRows && len(batch.Marks) < batchRows {
+		if f.recovery != nil && f.down {
+			f.instant(f.nextInstant())
+			continue
+		}
 		if !f.has && !f.read {
 			row, ok, err := f.rows.next()
 			if err != nil {
@@ -160,7 +209,7 @@ func (f *Feed) Next(batch *Batch) (bool, error) {
 			}
 			f.pending, f.has, f.read = row, ok, !ok
 		}
-		if f.read && f.end == stream.MaxTime {
+		if f.read && f.end == stream.MaxTime && (f.recovery == nil || f.next == stream.MaxTime) {
 			f.finish()
 			return true, nil
 		}
@@ -187,7 +236,13 @@ func NoEventTime(row *stream.Row) error {
 }
 
 // nextInstant is the next moment at which something other than a row happens.
-func (f *Feed) nextInstant() stream.Time { return min(f.tick, f.checkpoint, f.sample, f.end) }
+func (f *Feed) nextInstant() stream.Time {
+	at := min(f.tick, f.checkpoint, f.sample, f.end)
+	if f.recovery != nil {
+		at = min(at, f.next)
+	}
+	return at
+}
 
 // instant lets everything happen that is due at a moment.
 func (f *Feed) instant(at stream.Time) {
@@ -198,7 +253,15 @@ func (f *Feed) instant(at stream.Time) {
 	}
 	if f.checkpoint == at {
 		f.checkpoint += f.spec.Checkpoint
-		f.mark(Mark{Kind: Checkpoint})
+		if f.recovery == nil {
+			f.mark(Mark{Kind: Checkpoint})
+		} else if f.plan.begins(at) {
+			f.mark(Mark{Kind: Checkpoint})
+			f.keep(at)
+		}
+	}
+	if f.recovery != nil && f.next == at {
+		f.crashOrRestart(at)
 	}
 	if f.sample == at {
 		f.sample += f.spec.Sample
@@ -232,7 +295,13 @@ func (f *Feed) row() {
 	for i := range f.ends {
 		if f.ends[i].Last == row.Tag {
 			f.source.Finish(int(p))
+			if f.recovery != nil {
+				f.over[p] = true
+			}
 		}
+	}
+	if f.recovery != nil {
+		f.handled(row)
 	}
 }
 
@@ -242,6 +311,9 @@ func (f *Feed) finishUnread() {
 		unread := end.Rows == 0 || f.isGone(f.spec.Workload.Arrival(end.Last))
 		if unread {
 			f.source.Finish(end.Partition)
+			if f.recovery != nil {
+				f.over[end.Partition] = true
+			}
 		}
 		return unread
 	})
@@ -299,6 +371,9 @@ func (f *Feed) SourceWatermark(reader int, w stream.Time) {
 // Watermark is told the combined watermark.
 func (f *Feed) Watermark(w stream.Time) {
 	f.combined = w
+	if f.recovery != nil {
+		f.regain(w)
+	}
 	f.mark(Mark{Kind: CombinedWatermark, Watermark: w})
 }
 

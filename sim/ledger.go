@@ -16,8 +16,10 @@ type LedgerSpec struct {
 	Sink stream.Sink
 	// CommitEvery is the checkpoint interval under exactly-once: a change is visible at the next multiple. 0: at once.
 	CommitEvery stream.Time
-	// KeyOnly says that the result holds keys alone: equal keys are equal rows.
-	KeyOnly bool
+	// Failures are those of a job that takes a record at a time; nil for none.
+	Failures *Failures
+	// Result says what its rows hold.
+	Result Result
 	// Retracts says that rows of the result can be taken back: the causes of leaks are then kept by event.
 	Retracts bool
 	// ToChangelog says that every change reaches the sink as an inserted row.
@@ -81,6 +83,10 @@ type Ledger struct {
 
 	digest   Digest
 	examples examples
+
+	committed stream.Time // the last checkpoint
+	err       error       // the first breach of exactly-once
+	recovered             // of a job that fails
 }
 
 // leakCause is why a row of an event stands beside another one.
@@ -124,7 +130,10 @@ func NewLedger(spec LedgerSpec) *Ledger {
 	l := &Ledger{
 		spec: spec, settled: map[uint64]stream.Time{}, present: map[uint64]int64{}, leaks: map[string]int64{},
 		leakCauses: map[uint64][]leakCause{}, examples: examples{},
-		digest: Digest{Table: make([]uint64, buckets), Order: make([]uint64, buckets)},
+		digest: Digest{Table: make([]uint64, buckets), Order: make([]uint64, buckets)}, committed: stream.MinTime,
+	}
+	if spec.Failures != nil {
+		l.followed = map[stream.Tag]*followed{}
 	}
 	if spec.Sink == stream.UpsertSink {
 		l.table = NewTable(TableSpec{})
@@ -140,6 +149,12 @@ func (l *Ledger) MostHeld() int64 { return l.mostHeld }
 
 // Book enters one change.
 func (l *Ledger) Book(c *Change, key stream.Key, parts []stream.Tag) {
+	if l.spec.CommitEvery > 0 && (c.At < l.committed || c.Early) && l.err == nil {
+		l.err = notExactlyOnce(c, l.committed)
+	}
+	if l.followed != nil && l.bookFollowed(c, key, parts) {
+		return
+	}
 	switch c.Op {
 	case OpDrop:
 		l.dispositions[c.To]++
@@ -259,8 +274,16 @@ func (l *Ledger) measure(c *Change) {
 		l.measureSettle(c, event)
 	}
 	if l.spec.CommitEvery > 0 && !l.draining {
-		l.commit.Add(CommitAt(c.At, l.spec.CommitEvery) - c.At)
+		l.commit.Add(l.commitAt(c.At) - c.At)
 	}
+}
+
+// commitAt is when a change becomes visible.
+func (l *Ledger) commitAt(t stream.Time) stream.Time {
+	if l.spec.Failures != nil {
+		return l.spec.Failures.CommitAt(t)
+	}
+	return CommitAt(t, l.spec.CommitEvery)
 }
 
 // CommitAt is the first commit at or after t.
@@ -273,20 +296,41 @@ func CommitAt(t, every stream.Time) stream.Time {
 
 // content identifies the result's row that a change is about.
 func (l *Ledger) content(tag stream.Tag, key stream.Key, parts []stream.Tag) uint64 {
+	return l.spec.Result.Content(l.spec.Workload, tag, key, parts)
+}
+
+// Result says what the rows of a result hold. The zero value is all columns.
+type Result struct {
+	// KeyOnly says that the result holds keys alone: equal keys are equal rows.
+	KeyOnly bool
+	// Beside is the only column that the result holds beside the keys, nil where it holds all.
+	Beside *int
+}
+
+// Content identifies the result's row that a change is about.
+func (r Result) Content(w stream.Records, tag stream.Tag, key stream.Key, parts []stream.Tag) uint64 {
 	switch {
-	case l.spec.KeyOnly:
+	case r.KeyOnly:
 		return key.Hash()
+	case r.Beside != nil && parts == nil:
+		return mixValue(key.Hash(), w.Record(tag)[*r.Beside])
 	case parts == nil:
-		return l.spec.Workload.Content(tag)
+		return w.Content(tag)
 	}
 	composed := uint64(len(parts))
-	for _, v := range Compose(l.spec.Workload, parts) {
-		composed = stream.Mix(composed ^ uint64(v.Int))
-		for _, b := range []byte(v.Text) {
-			composed = stream.Mix(composed ^ uint64(b))
-		}
+	for _, v := range Compose(w, parts) {
+		composed = mixValue(composed, v)
 	}
 	return composed
+}
+
+// mixValue adds a value to what identifies a row.
+func mixValue(content uint64, v stream.Value) uint64 {
+	content = stream.Mix(content ^ uint64(v.Int))
+	for _, b := range []byte(v.Text) {
+		content = stream.Mix(content ^ uint64(b))
+	}
+	return content
 }
 
 // isInput reports whether a composed row equals one of the rows that it was made of.
@@ -314,6 +358,8 @@ func (l *Ledger) measureWait(c *Change, event uint64) {
 	}
 	wait := stream.Time(0)
 	switch {
+	case l.crashed(c.At): // a row of now may have arrived long ago
+		wait = c.At - l.spec.Workload.FirstArrival(event)
 	case c.Op == OpEmit && c.First:
 	case c.Op == OpRelease && c.Kind == stream.Insert && c.Since != stream.NullTime:
 		wait = c.At - c.Since
@@ -325,6 +371,9 @@ func (l *Ledger) measureWait(c *Change, event uint64) {
 	}
 	l.wait.Add(wait)
 	l.settle.Add(wait)
+	if l.spec.Failures != nil && l.spec.Failures.delays(l.spec.Workload.FirstArrival(event)) {
+		l.outages.wait.Add(wait)
+	}
 	if wait > 0 {
 		*l.at(event) |= settledLate
 		if !c.Lone {
@@ -372,6 +421,9 @@ func (l *Ledger) add(c *Change, key stream.Key, content uint64, parts []stream.T
 	}
 	event := c.Tag.Event()
 	f := l.at(event)
+	if l.followed != nil {
+		l.stands(c.Tag, 1)
+	}
 	var amount int64
 	if l.spec.Amount != nil {
 		amount = l.spec.Amount(c.Tag, parts)
@@ -435,6 +487,9 @@ func (l *Ledger) remove(tag stream.Tag, key stream.Key, content uint64, parts []
 	event := tag.Event()
 	f := l.at(event)
 	n := *f & inResult
+	if l.followed != nil && !l.stands(tag, -1) {
+		return
+	}
 	if n == 0 {
 		l.absent++
 		return
@@ -511,6 +566,9 @@ func (l *Ledger) upsert(c *Change, key stream.Key) {
 	}
 	if old := l.table.Get(key, c.At); old != nil {
 		tag := old.Tag
+		if c.Op == OpRewrite && tag == c.Tag && c.Kind != stream.Delete { // it overwrites itself
+			return
+		}
 		l.remove(tag, key, l.content(tag, key, nil), nil, false)
 		l.table.Delete(key)
 	}
@@ -523,6 +581,9 @@ func (l *Ledger) upsert(c *Change, key stream.Key) {
 // Check verifies that rows in are the sum of the dispositions, and that only rows of the result were taken back. It is
 // asked at every checkpoint of every run.
 func (l *Ledger) Check() error {
+	if l.err != nil {
+		return l.err
+	}
 	if l.absent > 0 {
 		return InternalError(fmt.Sprintf("%d retractions of rows that the result does not hold", l.absent))
 	}
@@ -534,6 +595,18 @@ func (l *Ledger) Check() error {
 		return InternalError(fmt.Sprintf("%d rows went in, but %d were accounted for: %v", l.rows, sum, l.dispositions))
 	}
 	return nil
+}
+
+// Committed tells that a checkpoint has completed at a moment: under exactly-once all that was done by then is visible, and
+// nothing more may be added to it.
+func (l *Ledger) Committed(at stream.Time) { l.committed = at }
+
+func notExactlyOnce(c *Change, committed stream.Time) error {
+	if c.Early {
+		return InternalError(fmt.Sprintf("a change of %s is visible though a crash has undone it, under exactly-once", c.At))
+	}
+	return InternalError(fmt.Sprintf("a change of %s comes after the checkpoint of %s, which has made visible all before "+
+		"then, has completed", c.At, committed))
 }
 
 // InternalError is a fault of the lab itself, not of its input.

@@ -31,9 +31,10 @@ type BatchSpec struct {
 	// NoDataBatches is spark.sql.streaming.noDataMicroBatches.enabled: a batch without rows follows one that moved the
 	// watermark, if no rows have come by the next trigger and a stage is shuffled.
 	NoDataBatches bool
-	// Failures are moments. The first batch that ends at or after each of them fails after its rows have been written and
-	// before it is committed; it is then run again.
-	Failures []stream.Time
+	// Failures are in the order of their moments. At a crash the batch that is under way has not been written. A failure of
+	// the sink is that of the first batch that ends at or after its moment: it fails after its rows have been written and
+	// before it is committed. Either is then run again. Of the others a query takes no notice.
+	Failures []Failure
 	// CompareKeys orders the keys of two rows as Spark's sort does, by their columns; NullKey reports whether one of these
 	// columns is null. Both may be nil: see BatchCtx.SortByKey and BatchCtx.NullKey.
 	CompareKeys func(a, b *stream.Row) int
@@ -371,7 +372,9 @@ type BatchEngine struct {
 	largest []stream.Time // event time less delay, by input; 0 before the first row
 	// watermark is what the next batch runs with, late what it tests rows by.
 	watermark, late stream.Time
-	failures        []stream.Time // those to come
+	crashes, writes []Failure // those to come: crashes, and failures after the write
+	outages         int64
+	up              stream.Time // after the last crash
 
 	// replaces and sameBatch tell more of rows that the running batch lets through: see BatchCtx.Update and SameBatch.
 	replaces  map[stream.Tag]stream.Tag
@@ -407,8 +410,16 @@ type batchStage struct {
 func NewBatchEngine(spec BatchSpec) *BatchEngine {
 	spec.Partitions = max(spec.Partitions, 1)
 	m := &BatchEngine{spec: spec, stages: make([]batchStage, len(spec.Stages)),
-		largest: make([]stream.Time, len(spec.Inputs)), lateBy: make([]int64, len(spec.Inputs)), failures: spec.Failures,
+		largest: make([]stream.Time, len(spec.Inputs)), lateBy: make([]int64, len(spec.Inputs)),
 		replaces: map[stream.Tag]stream.Tag{}, sameBatch: map[stream.Tag]bool{}, again: map[stream.Tag]Disposition{}}
+	for _, f := range spec.Failures {
+		switch {
+		case f.Kind == SinkFailure:
+			m.writes = append(m.writes, f)
+		case f.Kind.crashes():
+			m.crashes = append(m.crashes, f)
+		}
+	}
 	for _, delay := range spec.Inputs {
 		m.hasWatermark = m.hasWatermark || delay != NoWatermark
 	}
@@ -473,6 +484,8 @@ func (m *BatchEngine) Clock(now stream.Time) {
 // step lets the next thing happen that is due by now, and reports whether there was one.
 func (m *BatchEngine) step(now stream.Time) bool {
 	switch {
+	case m.crashDue(now):
+		m.crash()
 	case m.running && m.batch.End <= now:
 		m.finish()
 	case !m.running && m.next <= now:
@@ -481,6 +494,32 @@ func (m *BatchEngine) step(now stream.Time) bool {
 		return false
 	}
 	return true
+}
+
+// crashDue reports whether a crash is what happens next, by now.
+func (m *BatchEngine) crashDue(now stream.Time) bool {
+	if len(m.crashes) == 0 || m.crashes[0].At > now {
+		return false
+	}
+	if m.running {
+		return m.crashes[0].At < m.batch.End
+	}
+	return m.crashes[0].At <= m.next
+}
+
+// crash ends the query, and starts it again from its last committed batch. A batch that was under way is run with the
+// rows and the timestamp that the offset log names.
+func (m *BatchEngine) crash() {
+	restart := max(m.up, m.crashes[0].At+m.crashes[0].Down)
+	m.crashes, m.up = m.crashes[1:], restart
+	m.restore(m.Snapshot())
+	clear(m.largest) // see RestoreBatchEngine
+	m.outages++
+	if m.running {
+		m.batch.End = restart + m.spec.Cost.of(m.taken)
+		restart = m.batch.End
+	}
+	m.next = restart
 }
 
 // pollingDelay is spark.sql.streaming.pollingDelay: how often a query without an interval looks for rows.
@@ -548,15 +587,18 @@ func (m *BatchEngine) start(at stream.Time, n int) {
 // finish runs the batch that has come to its end.
 func (m *BatchEngine) finish() {
 	rows := m.waiting[:m.taken]
-	if len(m.failures) > 0 && m.failures[0] <= m.batch.End && m.batch.Attempt == 1 {
+	if len(m.writes) > 0 && m.writes[0].At <= m.batch.End && m.batch.Attempt == 1 {
 		before := m.Snapshot()
 		m.attempt(rows)
 		m.restore(before)
-		for len(m.failures) > 0 && m.failures[0] <= m.batch.End {
-			m.failures = m.failures[1:]
+		down := stream.Time(0)
+		for len(m.writes) > 0 && m.writes[0].At <= m.batch.End {
+			down = max(down, m.writes[0].Down)
+			m.writes = m.writes[1:]
 		}
+		m.outages++
 		m.batch.Attempt++
-		m.batch.End += m.spec.Cost.of(len(rows)) // its timestamp stays that of the offset log
+		m.batch.End += down + m.spec.Cost.of(len(rows)) // its timestamp stays that of the offset log
 		m.next = max(m.next, m.batch.End)
 		return
 	}
@@ -570,6 +612,9 @@ func (m *BatchEngine) finish() {
 func (m *BatchEngine) NoDataBatchDue() bool {
 	return m.afterWatermark && m.watermark > m.late
 }
+
+// Outages counts the crashes and the batches that failed after the write.
+func (m *BatchEngine) Outages() int64 { return m.outages }
 
 // End ends the input: what waits is handled by batches at the triggers that follow, or at once by those of
 // AvailableNow, and a last batch without rows if one is due.

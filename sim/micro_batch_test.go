@@ -41,7 +41,7 @@ func TestTriggers(t *testing.T) {
 		cost     BatchCost
 		noData   bool
 		delay    stream.Time
-		failures []stream.Time
+		failures []Failure
 		arrivals []stream.Time
 		want     []string
 	}{
@@ -91,7 +91,7 @@ func TestTriggers(t *testing.T) {
 			want: []string{"0: 5-35 1 rows", "1: 35-65 2 rows"},
 		},
 		{
-			name: "one that fails is run again with the same id", trigger: Trigger{Every: 10}, failures: []stream.Time{15},
+			name: "one that fails is run again with the same id", trigger: Trigger{Every: 10}, failures: []Failure{{Kind: SinkFailure, At: 15}},
 			cost: BatchCost{Batch: 2}, arrivals: []stream.Time{1, 15, 16}, delay: NoWatermark,
 			want: []string{"0: 10-12 1 rows", "1: 20-24 2 rows, attempt 2"},
 		},
@@ -132,7 +132,7 @@ func TestTriggers(t *testing.T) {
 func TestRerun(t *testing.T) {
 	m := NewBatchEngine(BatchSpec{
 		Stages:  []BatchStage{{Name: "recorder", Shuffled: true, New: newRecorder}},
-		Trigger: Trigger{Every: 10}, Inputs: []stream.Time{NoWatermark}, Failures: []stream.Time{20},
+		Trigger: Trigger{Every: 10}, Inputs: []stream.Time{NoWatermark}, Failures: []Failure{{Kind: SinkFailure, At: 20}},
 	})
 	for i, at := range []stream.Time{1, 12, 13} {
 		m.Row(&stream.Row{Key: stream.Key{Lo: uint64(2 - i)}, Arrival: at, Tag: stream.NewTag(uint64(i), 0, 0)})

@@ -290,6 +290,9 @@ func (t *Table) Each(f func(*Entry)) {
 	}))
 }
 
+// Cold is what the table spills to; nil: nothing.
+func (t *Table) Cold() Cold { return t.spec.Cold }
+
 // Pinned counts the entries that stay in memory, even with a Cold.
 func (t *Table) Pinned() int { return t.pinned }
 

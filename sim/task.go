@@ -40,14 +40,17 @@ type Task struct {
 	subtasks []subtask
 	prepared stream.Row
 	shared   any // see Ctx.Shared
+	laws     laws
 }
 
 // subtask is one parallel instance. Rows wait in run until it is full or something else happens.
 type subtask struct {
-	ctx  Ctx
-	op   Operator
-	run  []stream.Row
-	rows int64
+	ctx Ctx
+	op  Operator
+	run []stream.Row
+	// until is the earliest time of a timer that the waiting rows may set.
+	until stream.Time
+	rows  int64
 }
 
 // keyGroups is the number of key groups, Flink's default maximum parallelism.
@@ -55,10 +58,10 @@ const keyGroups = 128
 
 // NewTask makes a task.
 func NewTask(spec TaskSpec) *Task {
-	t := &Task{spec: spec, subtasks: make([]subtask, spec.Parallelism)}
+	t := &Task{spec: spec, subtasks: make([]subtask, spec.Parallelism), laws: newLaws(spec.Readers)}
 	for i := range t.subtasks {
 		s := &t.subtasks[i]
-		s.run = make([]stream.Row, 0, maxRun)
+		s.run, s.until = make([]stream.Row, 0, maxRun), stream.MaxTime
 		s.ctx = Ctx{
 			shared:  &t.shared,
 			Records: spec.Records, now: stream.MinTime, watermark: stream.MinTime, readers: spec.Readers,
@@ -92,9 +95,12 @@ func (t *Task) Row(row *stream.Row) {
 	if len(t.subtasks) > 1 {
 		s = &t.subtasks[subtaskOf(r.Key, len(t.subtasks))]
 	}
-	if s.ctx.procTimers.Len() > 0 && s.ctx.procTimers.Due(r.Arrival) {
+	if s.until <= r.Arrival || s.ctx.procTimers.Len() > 0 && s.ctx.procTimers.Due(r.Arrival) {
 		t.flush(s)
 		t.clock(s, r.Arrival)
+	}
+	if len(s.run) == 0 && s.ctx.timersFrom != nil {
+		s.until = s.ctx.timersFrom(r.Arrival)
 	}
 	s.run = append(s.run, *r)
 	if len(s.run) == cap(s.run) {
@@ -110,7 +116,7 @@ func (t *Task) flush(s *subtask) {
 	s.rows += int64(len(s.run))
 	s.ctx.now = s.run[len(s.run)-1].Arrival
 	s.op.Rows(&s.ctx, s.run)
-	s.run = s.run[:0]
+	s.run, s.until = s.run[:0], stream.MaxTime
 }
 
 // clock moves a subtask's processing time and fires the timers due.
@@ -121,7 +127,10 @@ func (t *Task) clock(s *subtask, now stream.Time) {
 	if t.spec.Jump {
 		s.ctx.now = now
 	}
+	t.laws.advance()
 	s.ctx.procTimers.Advance(now, func(at stream.Time, due []stream.Key) {
+		t.laws.firing(at, now)
+		s.ctx.procCount.fired += len(due)
 		if !t.spec.Jump {
 			s.ctx.now = at
 		}
@@ -148,6 +157,7 @@ func (t *Task) Clock(now stream.Time) {
 // SourceWatermark tells the watermark of one reader.
 func (t *Task) SourceWatermark(reader int, w, now stream.Time) {
 	t.Clock(now)
+	t.laws.source(reader, w)
 	for i := range t.subtasks {
 		s := &t.subtasks[i]
 		if s.ctx.sourceWatermark(reader, w) {
@@ -159,6 +169,7 @@ func (t *Task) SourceWatermark(reader int, w, now stream.Time) {
 // Watermark advances the combined watermark and fires the event-time timers due.
 func (t *Task) Watermark(w, now stream.Time) {
 	t.Clock(now)
+	t.laws.watermark(w)
 	for i := range t.subtasks {
 		s := &t.subtasks[i]
 		w := s.ctx.combined(w)
@@ -167,7 +178,10 @@ func (t *Task) Watermark(w, now stream.Time) {
 		}
 		s.ctx.watermark = w
 		s.op.Watermark(&s.ctx, w)
+		t.laws.advance()
 		s.ctx.eventTimers.Advance(w, func(at stream.Time, due []Ref) {
+			t.laws.firing(at, w)
+			s.ctx.eventCount.fired += len(due)
 			s.ctx.tellTimer(at, true, true)
 			s.op.EventTimer(&s.ctx, at, due)
 		})
@@ -180,10 +194,23 @@ func (t *Task) Checkpoint(now stream.Time) {
 	for i := range t.subtasks {
 		t.subtasks[i].op.BeforeCheckpoint(&t.subtasks[i].ctx)
 	}
+	t.checkTimers()
+}
+
+// checkTimers holds that no timer has fired twice or was lost.
+func (t *Task) checkTimers() {
+	for i := range t.subtasks {
+		c := &t.subtasks[i].ctx
+		t.laws.timers("event time", c.eventCount, c.eventTimers.Len())
+		t.laws.timers("processing time", c.procCount, c.procTimers.Len())
+	}
 }
 
 // End ends the input. The last watermark and checkpoint have come before it.
-func (t *Task) End(now stream.Time) { t.Clock(now) }
+func (t *Task) End(now stream.Time) {
+	t.Clock(now)
+	t.checkTimers()
+}
 
 // Drain hands all changes since the last call to f in the order of their processing time, subtask by subtask within one
 // instant. Parts are the rows that a composed row was made of, nil for a plain one.
@@ -269,8 +296,11 @@ func (t *Task) Tables(f func(subtask int, table *Table)) {
 	}
 }
 
-// Err is the first error of an operator, which ends the job, or of a state backend.
+// Err is the first error of an operator, which ends the job, or of a state backend, or a law that is broken.
 func (t *Task) Err() error {
+	if t.laws.err != nil {
+		return t.laws.err
+	}
 	for i := range t.subtasks {
 		if err := t.subtasks[i].ctx.err; err != nil {
 			return err

@@ -57,6 +57,9 @@ var _ = register(&Strategy{
 			to = sim.Aside
 		}
 		p.New = func(c *sim.Ctx) sim.Operator {
+			if timer > 0 {
+				c.TimersFrom(func(arrival stream.Time) stream.Time { return arrival + timer })
+			}
 			return &keyedProcess{
 				state: c.NewTable(ttl), timer: timer, everyEvent: everyEvent, copies: to,
 				instant: stream.MinTime, registered: map[stream.Key]bool{},

@@ -39,7 +39,7 @@ var _ = register(&Strategy{
 		}
 		clock := stream.Time(0)
 		if job.MiniBatch.on() && args.Text("main") == "none" && !job.MiniBatch.ByWatermark {
-			clock = job.MiniBatch.Latency
+			clock, p.InBatches = job.MiniBatch.Latency, true
 		}
 		newInner := p.New
 		p.New = func(c *sim.Ctx) sim.Operator {

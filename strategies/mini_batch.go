@@ -32,7 +32,7 @@ func (m MiniBatch) byClock(c *sim.Ctx, b bundle) *miniBatch {
 	if m.ByWatermark {
 		return m.byWatermark(c, b)
 	}
-	return &miniBatch{bundle: b, size: m.Size, clock: newBatchClock(m.Latency)}
+	return &miniBatch{bundle: b, size: m.Size, clock: newBatchClock(c, m.Latency)}
 }
 
 // byWatermark makes the operator of a strategy whose batches end by watermarks.
@@ -99,7 +99,8 @@ type batchClock struct {
 	timer    stream.Time // of that end
 }
 
-func newBatchClock(interval stream.Time) *batchClock {
+func newBatchClock(c *sim.Ctx, interval stream.Time) *batchClock {
+	c.TimersFrom(func(arrival stream.Time) stream.Time { return arrival.Floor(interval) + interval })
 	return &batchClock{interval: interval, opened: stream.MinTime, next: stream.MinTime, timer: stream.MinTime}
 }
 

@@ -135,11 +135,32 @@ func (j Job) ddl(table string, extra ...string) string {
 			lines = append(lines, fmt.Sprintf("  %s AS %s", c.Name, contentKey(j.ContentOf)))
 			continue
 		}
+		if c.Function != stream.NoFunction {
+			lines = append(lines, fmt.Sprintf("  %s AS %s", c.Name, j.call(c.Function)))
+			continue
+		}
 		lines = append(lines, fmt.Sprintf("  %s %s", c.Name, sqlType(c)))
 	}
 	lines = append(lines, extra...)
 	lines = append(lines, fmt.Sprintf("  WATERMARK FOR %s AS %s", j.eventName(), j.watermark()))
 	return "CREATE TABLE " + table + " (\n" + strings.Join(lines, ",\n") + "\n) WITH ('connector' = 'kafka');"
+}
+
+// call renders the call of a function. LOOKUP stands for one of the user, or for a lookup join.
+func (j Job) call(f stream.Function) string {
+	arguments := ""
+	if f == stream.Lookup {
+		arguments = strings.Join(j.keyNames(), ", ")
+	}
+	return strings.ToUpper(f.String()) + "(" + arguments + ")"
+}
+
+// sparkCall is call as Spark writes it.
+func (j Job) sparkCall(f stream.Function) string {
+	if f == stream.Now {
+		return "current_timestamp()"
+	}
+	return strings.ToLower(j.call(f))
 }
 
 // contentKey renders the hash of some columns, each cast to text, with a sentinel for NULL and a separator. It tells

@@ -477,8 +477,25 @@ func register(s *Strategy) *Strategy {
 	if _, ok := registry[s.Name]; ok {
 		panic("strategies: " + s.Name + " is registered twice")
 	}
+	plan := s.Plan
+	s.Plan = func(args Args, job Job) Plan { return job.withAdded(plan(args, job)) }
 	registry[s.Name] = s
 	return s
+}
+
+// withAdded puts in front of a micro-batch query's code the columns that the query adds, once.
+func (j Job) withAdded(p Plan) Plan {
+	comment, ok := map[string]string{"python": "#", "scala": "//"}[p.Language]
+	if !ok { // they stand in the table's definition
+		return p
+	}
+	for _, c := range slices.Backward(j.Schema.Columns) {
+		if c.Function != stream.NoFunction {
+			line := fmt.Sprintf("%s events is source.withColumn(%q, expr(%q))\n", comment, c.Name, j.sparkCall(c.Function))
+			p.Code = line + strings.ReplaceAll(p.Code, line, "")
+		}
+	}
+	return p
 }
 
 // Register adds a strategy of your own: from then on scenarios and semantics tests know it by its name. It belongs into a

@@ -9,6 +9,7 @@ package stream
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -196,6 +197,38 @@ type Column struct {
 	Scale int // of a Decimal: digits after the point
 	// Nullable says that the column can be NULL.
 	Nullable bool
+	// Function gives a column that comes not from the source but from the query, and may be another when it is asked
+	// again.
+	Function Function
+}
+
+// Function is one whose value is another one when it is asked again.
+type Function uint8
+
+// The functions.
+const (
+	NoFunction Function = iota
+	Now                 // the processing time of the row
+	UUID
+	Rand
+	Lookup // a table or service elsewhere, asked for the row's key
+)
+
+// Functions are the names used in scenarios, of all but NoFunction.
+var Functions = []string{"now", "uuid", "rand", "lookup"}
+
+// String is the name used in scenarios, empty for NoFunction.
+func (f Function) String() string {
+	if f == NoFunction {
+		return ""
+	}
+	return Functions[f-1]
+}
+
+// ParseFunction reads the name used in scenarios.
+func ParseFunction(s string) (Function, bool) {
+	i := slices.Index(Functions, s)
+	return Function(i + 1), i >= 0
 }
 
 // Value is one column of one row. Text holds strings, Int everything else.

@@ -120,8 +120,12 @@ func (r *Reader) parquetColumns(file *parquet.File) ([]*parquetColumn, error) {
 	}
 	for _, group := range file.Metadata().RowGroups {
 		for _, leaf := range leaves {
-			if size := group.Columns[leaf.ColumnIndex].MetaData.TotalUncompressedSize; size > maxChunk {
+			chunk := &group.Columns[leaf.ColumnIndex].MetaData
+			if size := chunk.TotalUncompressedSize; size > maxChunk {
 				return nil, fmt.Errorf("%s: a row group holds %d bytes of one column; there can be %d", r.file, size, maxChunk)
+			}
+			if chunk.Codec == format.Lz4Raw { // https://github.com/parquet-go/parquet-go/issues/608
+				return nil, fmt.Errorf("%s: compressed with LZ4, which cannot be read; Snappy, gzip, zstd and Brotli can", r.file)
 			}
 		}
 	}

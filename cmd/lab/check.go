@@ -354,7 +354,9 @@ func (o *checkOptions) checkOne(ctx context.Context, f checkedFile, told func(la
 	defer states.remove()
 	options := lab.Options{OpenState: states.open, Progress: told}
 	var checked *lab.Checked
-	if err = fitsMemory(ctx, f.scenario, options, 0, 0); err == nil {
+	var has room
+	if has, err = fitsMemory(ctx, f.scenario, options, 0, 0); err == nil {
+		options.AtOnce = has.atOnce
 		checked, err = lab.Check(ctx, f.scenario, options)
 	}
 	var internal sim.InternalError
@@ -368,7 +370,7 @@ func (o *checkOptions) checkOne(ctx context.Context, f checkedFile, told func(la
 	for _, e := range checked.Expected() {
 		file.Cases = append(file.Cases, expectedCase(e))
 	}
-	kept, write, err := o.baselineCase(checked)
+	kept, write, err := o.baselineCase(f.path, checked)
 	file.Cases = append(file.Cases, kept)
 	return file, write, err
 }
@@ -394,7 +396,7 @@ func expectedCase(e lab.Expected) check.Case {
 }
 
 // baselineCase holds a run against its baseline. With --update, write writes it anew where it differs.
-func (o *checkOptions) baselineCase(c *lab.Checked) (out check.Case, write func() error, err error) {
+func (o *checkOptions) baselineCase(scenario string, c *lab.Checked) (out check.Case, write func() error, err error) {
 	path := filepath.Join(o.baselines, c.Run.Scenario+".json")
 	out = check.Case{Kind: check.Baseline, Name: "baseline " + filepath.ToSlash(path), Status: check.OK}
 	src, err := os.ReadFile(path)
@@ -404,7 +406,7 @@ func (o *checkOptions) baselineCase(c *lab.Checked) (out check.Case, write func(
 	case err != nil:
 		return out, nil, err
 	default:
-		if err := compareBaseline(&out, path, src, c); err != nil {
+		if err := compareBaseline(&out, scenario, path, src, c); err != nil {
 			out.Status, out.Message = check.Differs, err.Error()
 		}
 	}
@@ -415,12 +417,13 @@ func (o *checkOptions) baselineCase(c *lab.Checked) (out check.Case, write func(
 		out.Details = append(out.Details, "to accept this: lab check --update")
 		return out, nil, nil
 	}
-	out.Status, out.Message = check.Accepted, "written; it was "+out.Message
-	return out, func() error { return replaceFile(path, 0o644, c.Baseline.Write) }, nil
+	out.Status, out.Message = check.Accepted, "written; before: "+out.Message
+	anew := c.Baseline // nothing else of the run stays in memory
+	return out, func() error { return replaceFile(path, 0o644, anew.Write) }, nil
 }
 
 // compareBaseline says in a case what differs. The error is that of a file that is no baseline.
-func compareBaseline(to *check.Case, path string, src []byte, c *lab.Checked) error {
+func compareBaseline(to *check.Case, scenario, path string, src []byte, c *lab.Checked) error {
 	kept, err := baseline.Read(path, src)
 	if err != nil {
 		return err
@@ -445,7 +448,7 @@ func compareBaseline(to *check.Case, path string, src []byte, c *lab.Checked) er
 		for _, line := range m.Lines {
 			to.Details = append(to.Details, "  "+line)
 		}
-		to.Details = append(to.Details, firstChanged(m, c)...)
+		to.Details = append(to.Details, firstChanged(scenario, m, c)...)
 	}
 	if say != nil {
 		to.Status, to.Message = check.Differs, strings.Join(say, "; ")
@@ -453,31 +456,30 @@ func compareBaseline(to *check.Case, path string, src []byte, c *lab.Checked) er
 	return nil
 }
 
-// firstChanged tells of the first event whose fate changed, with its rows.
-func firstChanged(m baseline.Moved, c *lab.Checked) []string {
-	e := m.First
-	if e == nil {
+// firstChanged tells of the first event whose fate changed, with its rows, and how to see what becomes of them.
+func firstChanged(scenario string, m baseline.Moved, c *lab.Checked) []string {
+	if m.First == nil {
 		return nil
 	}
+	e := *m.First
+	var line string
 	if e.Then != "" {
-		lines := []string{fmt.Sprintf("  first event whose fate changed: event %d, %s -> %s", e.Number, e.Then, e.Now)}
-		return append(lines, rowsOf(e.Number, c)...)
+		line = fmt.Sprintf("first event whose fate changed: event %d, %s -> %s", e.Number, e.Then, e.Now)
+	} else {
+		line = fmt.Sprintf("first fate that changed: of one of the events %d to %d", e.Number, e.End-1)
+		other, ok := c.FirstOther(m.ID, e.Number, e.End)
+		if !ok {
+			return []string{"  " + line}
+		}
+		line += fmt.Sprintf("; event %d is the first of them that is not kept: %s", other, c.FateOf(m.ID, other))
+		e.Number = other
 	}
-	lines := []string{fmt.Sprintf("  first fate that changed: of one of the events %d to %d", e.Number, e.End-1)}
-	if other, ok := c.FirstOther(m.ID, e.Number, e.End); ok {
-		lines[0] += fmt.Sprintf("; event %d is the first of them that is not kept: %s", other, c.FateOf(m.ID, other))
-		lines = append(lines, rowsOf(other, c)...)
+	lines := []string{"  " + line}
+	if e.Number >= c.Baseline.Events {
+		return lines
 	}
-	return lines
-}
-
-func rowsOf(event uint64, c *lab.Checked) []string {
-	if event >= c.Baseline.Events {
-		return nil
-	}
-	var lines []string
-	for _, row := range c.Rows(event) {
+	for _, row := range c.Rows(e.Number) {
 		lines = append(lines, "    "+row)
 	}
-	return lines
+	return append(lines, fmt.Sprintf("    its story: lab trace %s --event %d --strategy %s", scenario, e.Number, m.ID))
 }

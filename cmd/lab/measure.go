@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 	"deduplab/measure"
 	"deduplab/report"
+	"deduplab/scenarios"
 	"deduplab/stream"
 	"deduplab/trace"
 )
@@ -143,11 +145,19 @@ func writeScenario(path string, measured *measure.Report) error {
 	if name == "" {
 		name = "trace"
 	}
+	var text bytes.Buffer
+	if err := measured.Scenario(&text, name); err != nil {
+		return err
+	}
+	if _, err := scenarios.Load(filepath.Base(path), text.Bytes(), nil); err != nil {
+		return fmt.Errorf("no scenario can be like this trace: %w", err)
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(measured.Scenario(f, name), f.Close())
+	_, err = text.WriteTo(f)
+	err = errors.Join(err, f.Close())
 	if err != nil {
 		_ = os.Remove(path)
 	}

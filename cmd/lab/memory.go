@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime/debug"
+	"runtime"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -15,29 +15,34 @@ import (
 	"deduplab/scenarios"
 )
 
-// fitsMemory refuses a run that will take more memory than it may, and keeps the garbage of one that fits within that.
-// A budget of 0 is what the machine has free; where that cannot be told, anything fits. Scale is that of the command
-// line, 0 if there is none.
-func fitsMemory(ctx context.Context, s *scenarios.Scenario, o lab.Options, budget uint64, scale float64) error {
+// room is what a run that fits has: the memory that it may take, in bytes, and how many replays of it fit in there at a
+// time. 0: nothing is known of it.
+type room struct {
+	limit  int64
+	atOnce int
+}
+
+// fitsMemory refuses a run that will take more memory than it may. A budget of 0 is what the machine has free; where that
+// cannot be told, anything fits. Scale is that of the command line, 0 if there is none.
+func fitsMemory(ctx context.Context, s *scenarios.Scenario, o lab.Options, budget uint64, scale float64) (room, error) {
 	estimate, err := lab.EstimateMemory(ctx, s, o)
 	if estimate == nil || err != nil {
-		return err
+		return room{}, err
 	}
 	whence := "--memory allows"
 	if budget == 0 {
 		free, err := mem.VirtualMemory()
 		if err != nil {
-			return nil
+			return room{}, nil
 		}
 		budget, whence = free.Available, "the machine has free"
 	}
 	need, limit := estimate.Total(), int64(min(budget, math.MaxInt64))
 	if need > limit {
 		what := fmt.Sprintf("the run would take %s of memory, and %s %s", gigabytes(need), whence, gigabytes(limit))
-		return tooLarge(estimate, what, smaller(float64(limit)/float64(need), scale))
+		return room{}, tooLarge(estimate, what, smaller(float64(limit)/float64(need), scale))
 	}
-	debug.SetMemoryLimit(limit)
-	return nil
+	return room{limit, int(min(limit/max(need, 1), int64(runtime.GOMAXPROCS(0))))}, nil
 }
 
 // smaller tells how to run the part of the stream that there is room for.

@@ -135,8 +135,12 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	if err := fitsMemory(ctx, scenario, lab.Options{Only: o.only}, o.memory, o.scale); err != nil {
+	has, err := fitsMemory(ctx, scenario, lab.Options{Only: o.only}, o.memory, o.scale)
+	switch {
+	case err != nil:
 		return err
+	case has.limit > 0: // the garbage must fit too
+		debug.SetMemoryLimit(has.limit)
 	}
 	folder := o.out
 	if folder == "" {
@@ -152,7 +156,7 @@ func (o *runOptions) run(ctx context.Context, path string, stdout, stderr io.Wri
 	states := &stateFolder{}
 	defer states.remove()
 	progress := newProgress(stderr)
-	options := lab.Options{Only: o.only, Causes: o.causes, Replays: o.replays, OpenState: states.open,
+	options := lab.Options{Only: o.only, Causes: o.causes, Replays: o.replays, AtOnce: has.atOnce, OpenState: states.open,
 		OpenTarget: openTarget(ctx, scenario, states), Progress: progress.show, Once: o.once}
 	result, err := lab.RunSeeds(ctx, scenario, options, o.seeds)
 	progress.clear()
