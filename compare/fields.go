@@ -21,8 +21,10 @@ func addFields(m map[string]string, path string, value reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range value.NumField() {
-			name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-			addFields(m, path+"."+name, value.Field(i))
+			name, option, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+			if option != "omitempty" || !value.Field(i).IsZero() {
+				addFields(m, path+"."+name, value.Field(i))
+			}
 		}
 	case reflect.Slice:
 		if value.Type().Elem().Kind() == reflect.Struct {
