@@ -21,10 +21,18 @@ func addFields(m map[string]string, path string, value reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range value.NumField() {
-			name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-			addFields(m, path+"."+name, value.Field(i))
+			name, option, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+			if option != "omitempty" || !value.Field(i).IsZero() {
+				addFields(m, path+"."+name, value.Field(i))
+			}
 		}
 	case reflect.Slice:
+		if value.Type().Elem().Kind() == reflect.Struct {
+			for i := range value.Len() {
+				addFields(m, fmt.Sprintf("%s[%d]", path, i), value.Index(i))
+			}
+			return
+		}
 		m[path] = strings.Trim(fmt.Sprint(value.Interface()), "[]")
 	default:
 		m[path] = fmt.Sprint(value.Interface())

@@ -17,8 +17,9 @@ func TestWhatIsSaidOfQueries(t *testing.T) {
 			"numLateRecordsDropped says"}, // it was the stage of Flink
 		{"drop-duplicates-within-watermark: {delay: 1m}", "{}", "1/s", "numRowsDroppedByWatermark says"},
 		{"transform-with-state: {ttl: 1d}", "{}", "1/s", "nothing was removed yet: no key has come to its end"},
-		{"append-batch-sink", "{failures: [5m, 5m, 9d]}", "1/s", "of 3 failures of the query 1 struck a batch"},
-		{"append-batch-sink", "{failures: [5m], migrate: {at: 10m, overlap: 1m}}", "1/s",
+		{"append-batch-sink", "{}, failures: [{kind: sink, at: 5m}, {kind: sink, at: 5m}]", "1/s",
+			"of 2 failures of the sink 1 struck a batch"},
+		{"append-batch-sink", "{migrate: {at: 10m, overlap: 1m}}, failures: [{kind: sink, at: 5m}]", "1/s",
 			"was run again and the new query has read again"},
 		{"append-batch-sink", "{migrate: {at: 10m, overlap: 1m}}", "1/s", "because the new query has read again"},
 		{"pass-through", "{}", "1/d", "The stream has no rows, so the verdicts show nothing."},
