@@ -225,7 +225,7 @@ func by(metric string, then, now float64) string {
 	if then == 0 {
 		return sign + distance
 	}
-	return fmt.Sprintf("%s%s, %+.3g %%", sign, distance, 100*(now-then)/then)
+	return fmt.Sprintf("%s%s, %+.3g %%", sign, distance, 100*(now-then)/math.Abs(then))
 }
 
 // firstEvent finds the first event whose fate changed; nil where none did. Of events that are not listed one by one it is

@@ -97,9 +97,11 @@ func auditFindings(s *results.Strategy) []string {
 			continue
 		}
 		runs := counted(a.Runs, "run")
-		if a.Found == 0 {
+		switch {
+		case a.Runs == 0: // it tells nothing
+		case a.Found == 0:
 			note("the audit found no key twice in %s: the tiers are sized right, as far as keys can tell", runs)
-		} else {
+		default:
 			note("the audit found %s extra rows in %s and removed %s", count(a.Found), runs, count(a.Repaired))
 		}
 		if a.SameBatch > 0 {

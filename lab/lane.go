@@ -234,6 +234,7 @@ func (r *run) batchSpec(e entry, l *lane, sample stream.Time) sim.BatchSpec {
 	spec := sim.BatchSpec{
 		Records: e.workload, Prepare: e.prepare(e.plan), Trigger: spark.Trigger, Cost: spark.Cost, Policy: spark.Policy,
 		NoDataBatches: spark.NoDataBatches,
+		NullKey:       func(row *stream.Row) bool { return hasNullKey(e.workload, row.Tag) },
 		NewTable:      func() *sim.Table { return r.newTable(l, 0, sample) },
 	}
 	spec.Failures = r.failures()
@@ -422,9 +423,9 @@ func isQueryError(err error) bool {
 
 // noteFailure notes how a query has ended.
 func (l *lane) noteFailure() {
-	engine, ok := l.task.(*sim.BatchEngine)
+	query, ok := l.task.(interface{ Batch() sim.MicroBatch })
 	if err := l.task.Err(); ok && l.failed == "" && isQueryError(err) {
-		batch := engine.Batch()
+		batch := query.Batch()
 		l.failed = fmt.Sprintf("the query fails in batch %d, after %s: "+
 			"%v", batch.ID, stream.FormatDuration(batch.At-l.from), err)
 	}

@@ -201,7 +201,7 @@ func (l *leaks) cause(leak sim.LeakedRow) string {
 		return "no_dedup"
 	case strategies.ByLookback:
 		switch {
-		case l.nullKey(leak.Tag) && !slices.ContainsFunc(plan.Batch.Stages, isNullSafe):
+		case hasNullKey(l.w, leak.Tag) && !slices.ContainsFunc(plan.Batch.Stages, isNullSafe):
 			return "null_key"
 		case leak.SameBatch || plan.Lookback < 0:
 			return "same_batch"
@@ -226,11 +226,11 @@ func (l *leaks) cause(leak sim.LeakedRow) string {
 
 func isNullSafe(s strategies.Stage) bool { return s.NullSafe }
 
-// nullKey reports whether a column of a row's key is NULL.
-func (l *leaks) nullKey(tag stream.Tag) bool {
-	schema := l.w.Schema()
+// hasNullKey reports whether a column of a row's key is NULL.
+func hasNullKey(rows stream.Records, tag stream.Tag) bool {
+	schema := rows.Schema()
 	return slices.ContainsFunc(schema.Key, func(k int) bool {
-		return schema.Columns[k].Nullable && l.w.Record(tag)[k].Null
+		return schema.Columns[k].Nullable && rows.Record(tag)[k].Null
 	})
 }
 

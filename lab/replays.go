@@ -74,7 +74,7 @@ var causes = []cause{
 		p.job.Failures = append(slices.Clip(p.job.Failures), scenarios.Failure{Failure: crash})
 	}},
 	{"retention", keepsAll, func(_ *run, p *replay, i, n int) { // each time it begins later
-		p.feed.Retention = p.job.Retention * stream.Time(n-i) / stream.Time(n)
+		p.feed.Retention = max(p.job.Retention*stream.Time(n-i)/stream.Time(n), 1)
 	}},
 	{"lookup", noLookup, func(_ *run, p *replay, i, _ int) { p.ask.Lookups = i + 1 }},
 	{"functions", noFunction, func(_ *run, p *replay, i, _ int) { p.ask.Functions = i + 1 }},

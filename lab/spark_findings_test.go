@@ -43,7 +43,11 @@ func TestTrendIsOfTheQuery(t *testing.T) {
 
 func runText(t *testing.T, strategy, job, rate string) *results.Run {
 	t.Helper()
-	text := fmt.Sprintf(`scenario: x
+	return runScenario(t, fmt.Sprintf(inText, rate, job, strategy))
+}
+
+// inText is a scenario of a rate, a job.spark and a strategy.
+const inText = `scenario: x
 workload:
   duration: 20m
   rate: %s
@@ -54,7 +58,10 @@ workload:
 job: {table: memory, checkpoint: {interval: 10s}, watermark: {delay: 1m}, spark: %s}
 strategies: [%s]
 require: {leaked: <= 0}
-`, rate, job, strategy)
+`
+
+func runScenario(t *testing.T, text string) *results.Run {
+	t.Helper()
 	s, err := scenarios.Load("x.yaml", []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -64,4 +71,19 @@ require: {leaked: <= 0}
 		t.Fatal(err)
 	}
 	return run
+}
+
+// A null key ends transformWithState, wherever it stands: the query fails at the batch that has it, and meets nothing.
+func TestNullKeyFailsTheQuery(t *testing.T) {
+	for _, strategy := range []string{
+		"transform-with-state", "tiered: {stages: [ptf: {ttl: 1h}, transform-with-state]}",
+		"tiered: {stages: [transform-with-state, audit]}",
+	} {
+		text := strings.Replace(fmt.Sprintf(inText, "1/s", "{}", strategy), "{uuid: true}", "{uuid: true, nulls: 50%}", 1)
+		s := runScenario(t, text).Strategies[0]
+		if v := s.Verdicts[0]; v.Verdict != results.Fail || !strings.Contains(s.Failed, "batch 0, after 10s: ") ||
+			!strings.Contains(s.Failed, "INTERNAL_ERROR_TWS") {
+			t.Errorf("%s: %+v, %q", strategy, v, s.Failed)
+		}
+	}
 }

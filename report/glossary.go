@@ -171,6 +171,8 @@ var glossary = []entry{
 	{"watermarks", "A cause of difference: the periodic watermark has another interval and phase.", nil},
 	{"idleness", "A cause of difference: partitions are found idle after another time, or never.", nil},
 	{"state-ttl", "A cause of difference: state is kept longer or shorter, as in a replay that is faster or slower.", nil},
+	{"lookup", "A cause of difference: a column that the query looks up elsewhere has another answer by then.", nil},
+	{"functions", "A cause of difference: now, uuid or rand give another value to a column of the query.", nil},
 	{"batches", "A cause of difference: batches and checkpoints come at other moments, or a batch holds a backlog.", nil},
 	{"parallelism", "A cause of difference: the job has more or fewer subtasks and readers.", nil},
 	{"by construction", "Nothing in the plan can be open to the cause, so that no replay is needed.", nil},

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"deduplab/results"
+	"deduplab/scenarios"
 )
 
 func render(t *testing.T, run *results.Run) string {
@@ -230,7 +231,7 @@ func TestGlossaryIsComplete(t *testing.T) {
 	for _, e := range glossary {
 		terms[e.Term] = true
 	}
-	for _, cause := range slices.Concat(results.LeakCauses, results.LossCauses) {
+	for _, cause := range slices.Concat(results.LeakCauses, results.LossCauses, scenarios.Causes) {
 		if causeTerm(cause).Term == "" {
 			t.Errorf("no entry for the cause %s", cause)
 		}

@@ -108,6 +108,9 @@ func (c *Chain) Watermark(w, now stream.Time) {
 	c.query.Clock(now)
 }
 
+// Batch is the latest batch of the query that was started.
+func (c *Chain) Batch() MicroBatch { return c.query.Batch() }
+
 // Checkpoint flushes the tasks, and shows the query what they have sent.
 func (c *Chain) Checkpoint(now stream.Time) {
 	c.each(func(t *Task) { t.Checkpoint(now) })

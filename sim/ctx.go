@@ -63,9 +63,9 @@ type Ctx struct {
 	newTable     func(ttl stream.Time) *Table
 	eventTimers  Wheel[Ref]
 	procTimers   Wheel[stream.Key]
+	timersFrom   func(arrival stream.Time) stream.Time // see TimersFrom; nil: no timers
 	eventCount   timers                                // of eventTimers
 	procCount    timers                                // of procTimers
-	timersFrom   func(arrival stream.Time) stream.Time // see TimersFrom; nil: no timers
 	eventLive    int                                   // registered event-time timers that were not deleted
 	service      int                                   // processing-time timers of the operator itself
 	assigners    []assigner

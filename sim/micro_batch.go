@@ -629,6 +629,14 @@ func (m *BatchEngine) End(now stream.Time) {
 		}
 		m.step(stream.MaxTime)
 	}
+	if m.err == nil {
+		m.atEnd(now)
+	}
+	m.remove()
+}
+
+// atEnd lets the stages that have something to do at the end do it.
+func (m *BatchEngine) atEnd(now stream.Time) {
 	m.batch = MicroBatch{ID: m.batches, NoData: true, At: max(now, m.batch.End), End: max(now, m.batch.End),
 		Watermark: m.watermark, Late: m.late, Attempt: 1}
 	for i := range m.stages {
@@ -644,7 +652,6 @@ func (m *BatchEngine) End(now stream.Time) {
 			}
 		}
 	}
-	m.remove()
 }
 
 // RunBatch runs a batch by itself, with rows that no trigger takes. Attempt is 1, or more for one that is run again

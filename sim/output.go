@@ -22,7 +22,7 @@ func (c *BatchCtx) Output(o Output) {
 // Observed reports whether anybody is told of outputs.
 func (c *BatchCtx) Observed() bool { return c.engine.spec.OnOutput != nil }
 
-// NullKey reports whether a column of a row's key is null. In a workload none is.
+// NullKey reports whether a column of a row's key is null.
 func (c *BatchCtx) NullKey(row *stream.Row) bool {
 	return c.engine.spec.NullKey != nil && c.engine.spec.NullKey(row)
 }

@@ -75,6 +75,7 @@ func (o *runOptions) check(scaleGiven bool) error {
 	}
 	check(o.seeds >= 1 && o.seeds <= 1000, "--seeds: %d must be from 1 to 1000", o.seeds)
 	check(o.replays >= 0 && o.replays <= 1000, "--replays: %d must be from 1 to 1000", o.replays)
+	check(!o.once || o.causes == nil && o.replays == 0, "--no-replays leaves no replays for --causes and --replays")
 	var err error
 	if o.causes, err = chosenCauses(o.causes); err != nil {
 		faults = append(faults, err)
