@@ -6,8 +6,8 @@ import (
 
 // UpsertKafka is a topic that an upsert-kafka sink writes: Flink's DynamicKafkaRecordSerializationSchema in upsert
 // mode, without the sink's buffer. An insert or update writes the whole row under its key, a delete a tombstone, which
-// is the key with nothing under it. A -U is not written, so that an update never makes a tombstone: FL-14, FLIP-149.
-// The sink declares [I,UA,D], so the planner does not even send it one.
+// is the key with nothing under it. A -U is not written, so that an update never makes a tombstone: FLIP-149, and
+// FL-14 of scenarios/semantics/reported. The sink declares [I,UA,D], so the planner does not even send it one.
 //
 // What is written is sent as +I with the row, and as -D with the key columns alone.
 type UpsertKafka struct {
@@ -42,12 +42,3 @@ func (k *UpsertKafka) Records() int { return k.records }
 
 // Tombstones counts the records without a value.
 func (k *UpsertKafka) Tombstones() int { return k.tombstones }
-
-// Watermark does nothing.
-func (k *UpsertKafka) Watermark(_, _ stream.Time) {}
-
-// Checkpoint does nothing.
-func (k *UpsertKafka) Checkpoint(stream.Time) {}
-
-// State is empty.
-func (k *UpsertKafka) State() State { return State{} }

@@ -492,8 +492,9 @@ func (t *teller) story(told *tale) results.Story {
 			keys[told.keys[i]] = len(keys) + 1
 		}
 		row := results.StoryRow{
-			Event: events[tag.Event()], Key: keys[told.keys[i]], Origin: w.Origins()[tag.Origin()], ArrivalMS: int64(told.came[i] - from),
-			Partition: w.Partition(tag), WatermarkMS: since(told.marks[i]), Row: map[string]string{},
+			Event: events[tag.Event()], Key: keys[told.keys[i]], Origin: w.Origins()[tag.Origin()],
+			ArrivalMS: int64(told.came[i] - from), Partition: w.Partition(tag), WatermarkMS: since(told.marks[i]),
+			Row: map[string]string{},
 		}
 		record := w.Record(tag)
 		for c, v := range record {

@@ -10,8 +10,8 @@ import (
 // LeakCauses lists why a copy stands in the result beside its original: the keys of leaks_by_cause. Of several causes
 // that apply the first one counts.
 var LeakCauses = []string{
-	"no_dedup", "unretracted", "regenerated_id", "payload_differs", "restart", "window_boundary", "stale_timer", "cache_eviction",
-	"ttl", "horizon", "null_key", "same_batch", "lookback", "unexplained",
+	"no_dedup", "unretracted", "regenerated_id", "payload_differs", "restart", "window_boundary", "stale_timer",
+	"cache_eviction", "ttl", "horizon", "null_key", "same_batch", "lookback", "unexplained",
 }
 
 // LossCauses lists why an event is not in the result: the keys of losses_by_cause. Of several causes that apply the

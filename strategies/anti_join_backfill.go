@@ -20,8 +20,8 @@ var _ = register(&Strategy{
 	},
 	Check: checkDays("lookback"),
 	Plan: func(args Args, job Job) Plan {
-		s := tableSink{mode: sim.MergeInsert, lookback: args.lookback(), nullSafe: args.Bool("null_safe"), source: args.source(),
-			backfill: true}
+		s := tableSink{mode: sim.MergeInsert, lookback: args.lookback(), nullSafe: args.Bool("null_safe"),
+			source: args.source(), backfill: true}
 		p := job.sinkPlan("anti-join-backfill", s)
 		p.Operator = "MergeIntoCommand; for rows before the lookback BroadcastHashJoinExec or SortMergeJoinExec (LeftAnti)"
 		p.Code = s.antiJoinCode(job)

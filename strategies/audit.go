@@ -50,7 +50,8 @@ func (a Args) days(name string) sim.Date { return sim.Date(a.Duration(name) / si
 
 // auditStage makes the stage.
 func (j Job) auditStage(args Args) Stage {
-	a := audit{over: args.days("over"), every: args.Duration("every"), repair: args.Bool("repair"), lookback: args.lookback()}
+	a := audit{over: args.days("over"), every: args.Duration("every"), repair: args.Bool("repair"),
+		lookback: args.lookback()}
 	return Stage{
 		BatchStage: sim.BatchStage{Name: "audit", New: func(*sim.BatchCtx) sim.BatchOperator {
 			o := a

@@ -12,7 +12,8 @@ var _ = register(&Strategy{
 	Params: []Param{lookbackParam, dedupSourceParam, nullSafeParam},
 	Check:  checkDays("lookback"),
 	Plan: func(args Args, job Job) Plan {
-		s := tableSink{mode: sim.MergeInsert, lookback: args.lookback(), nullSafe: args.Bool("null_safe"), source: args.source()}
+		s := tableSink{mode: sim.MergeInsert, lookback: args.lookback(), nullSafe: args.Bool("null_safe"),
+			source: args.source()}
 		p := job.sinkPlan("merge-insert-only", s)
 		p.Code = s.mergeCode(job, "        WHEN NOT MATCHED THEN INSERT *\n")
 		return p

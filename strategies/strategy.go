@@ -437,7 +437,8 @@ func parseColumns(text string, schema stream.Schema) (string, string) {
 	for part := range strings.SplitSeq(text, ",") {
 		name := strings.TrimSpace(part)
 		switch {
-		case schema.Index(name) < 0 && slices.Contains([]string{KeyColumns, AllColumns, SameColumns, None}, name) && name == text:
+		case schema.Index(name) < 0 && name == text &&
+			slices.Contains([]string{KeyColumns, AllColumns, SameColumns, None}, name):
 			return name, ""
 		case schema.Index(name) < 0:
 			return text, unknownColumn(name, schema)

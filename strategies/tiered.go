@@ -111,7 +111,8 @@ func (j Job) tieredPlan(tiers []Tier) Plan {
 // auditArgs lets an audit that is not told of a lookback know that of the MERGE before it.
 func (p *Plan) auditArgs(tier Tier) Args {
 	args := tier.Args
-	if _, told := args.Optional("lookback"); tier.Strategy.Name == "audit" && !told && p.Leaks == ByLookback && p.Lookback >= 0 {
+	_, told := args.Optional("lookback")
+	if tier.Strategy.Name == "audit" && !told && p.Leaks == ByLookback && p.Lookback >= 0 {
 		args.text = maps.Clone(args.text)
 		args.text["lookback"] = fmt.Sprintf("%dd", p.Lookback)
 	}

@@ -76,7 +76,7 @@ func (o *newOptions) run(stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	fmt.Fprintf(stderr, "%s: lab run %s\n", o.name, o.out)
+	fmt.Fprintf(stderr, "%s is written; to run it: lab run %s\n", o.out, o.out)
 	return nil
 }
 
