@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 
 	"deduplab/results"
 	"deduplab/sim"
@@ -296,6 +297,12 @@ func (t *teller) handle(b *sim.Batch) error {
 // fail tells the story of a crash: what the keys' state is afterwards is that of the checkpoint, in new tables.
 func (t *teller) fail(m sim.Mark) {
 	fail(t.task, m)
+	what, happened := map[sim.MarkKind]results.What{sim.Crashed: results.Crashes, sim.Restarted: results.GoesOn}[m.Kind]
+	for _, told := range t.told {
+		if happened && len(told.rows) > 0 {
+			told.add(step{at: m.At, what: what})
+		}
+	}
 	if m.Kind != sim.Restarted {
 		return
 	}
@@ -325,12 +332,15 @@ func (t *teller) push(rows []stream.Row) {
 		t.task.Drain(t.note)
 		t.observeTimers()
 		t.expire(row.Arrival)
-		if t.byRow[row.Tag] == nil { // else it is read again, after a crash
+		arrives := step{at: row.Arrival, tag: row.Tag, about: true, what: results.Arrives}
+		if t.byRow[row.Tag] != nil { // it is read again, after a crash
+			arrives.what = results.ComesAgain
+		} else {
 			told.rows, told.keys = append(told.rows, row.Tag), append(told.keys, row.Key)
 			told.marks, told.came = append(told.marks, t.watermark), append(told.came, row.Arrival)
 			t.byRow[row.Tag] = told
 		}
-		told.add(step{at: row.Arrival, tag: row.Tag, about: true, what: results.Arrives})
+		told.add(arrives)
 		t.now = told
 		t.task.Row(&rows[i])
 		if _, batched := t.task.(*sim.BatchEngine); !batched {
@@ -530,6 +540,9 @@ func (t *teller) addFates(told *tale, rows []results.StoryRow) {
 			rows[i].Fate = "leaked"
 			if event := tag.Event(); !kept[event] {
 				rows[i].Fate, kept[event] = "kept", true
+			}
+			if in[tag] > 1 {
+				rows[i].Fate += ", written " + strconv.Itoa(in[tag]) + " times"
 			}
 			continue
 		}

@@ -171,6 +171,12 @@ func stepText(s *results.Story, step results.StoryStep) string {
 	switch step.What {
 	case results.Arrives:
 		return fmt.Sprintf("%sarrives, the watermark is %s", row, momentOf(s.Rows[step.Row-1].WatermarkMS))
+	case results.ComesAgain:
+		return row + "is read again"
+	case results.Crashes:
+		return "the job crashes, and all since its last checkpoint is undone"
+	case results.GoesOn:
+		return "the job goes on from its last checkpoint"
 	case results.Emits:
 		return row + "goes out as " + step.Note
 	case results.TakesBack:
@@ -232,13 +238,14 @@ type laneCell struct {
 
 // The lanes, in the order of a row's way.
 var laneOf = map[results.What]string{
-	results.Arrives: "in", results.Holds: "waits", results.GivesUp: "waits", results.Drops: "dropped",
+	results.Crashes: "job", results.GoesOn: "job",
+	results.Arrives: "in", results.ComesAgain: "in", results.Holds: "waits", results.GivesUp: "waits", results.Drops: "dropped",
 	results.CreatesState: "state", results.WritesState: "state", results.RemovesState: "state",
 	results.StateExpires: "state", results.SetsTimer: "timer", results.TimerFires: "timer", results.Emits: "out",
 	results.TakesBack: "out", results.SendsAgain: "out", results.Visible: "reader",
 }
 
-var laneNames = []string{"in", "waits", "state", "timer", "dropped", "out", "reader"}
+var laneNames = []string{"job", "in", "waits", "state", "timer", "dropped", "out", "reader"}
 
 // newSwimlane lays out a story.
 func newSwimlane(story results.Story) swimlane {
@@ -296,6 +303,10 @@ func lasting(name string, step results.StoryStep) int {
 	switch name + ": " + string(step.What) {
 	case "state: creates state", "state: writes state", "waits: holds", "timer: sets timer":
 		return begins
+	case "job: crashes":
+		return begins
+	case "job: goes on", "state: crashes", "timer: crashes":
+		return ends
 	case "state: removes state", "state: state expires", "timer: timer fires", "waits: gives up", "waits: emits":
 		return ends
 	}
@@ -316,6 +327,8 @@ func laneText(s *results.Story, step results.StoryStep) string {
 		return row + ": " + step.Note
 	case results.Holds, results.Visible:
 		return row
+	case results.ComesAgain:
+		return row + " again"
 	case results.CreatesState, results.WritesState:
 		what := map[results.What]string{results.CreatesState: "created", results.WritesState: "written"}[step.What]
 		if step.UntilMS != nil {

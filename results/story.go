@@ -38,6 +38,7 @@ type What string
 // The steps of a story.
 const (
 	Arrives      What = "arrives"
+	ComesAgain   What = "comes again" // after a crash
 	Emits        What = "emits"       // Note is the kind of change
 	TakesBack    What = "takes back"  // -U or -D of a row that went out
 	SendsAgain   What = "sends again" // a row that came before
@@ -51,6 +52,8 @@ const (
 	SetsTimer    What = "sets timer"
 	TimerFires   What = "timer fires"
 	Visible      What = "visible"
+	Crashes      What = "crashes" // the job
+	GoesOn       What = "goes on" // the job, from its last checkpoint
 )
 
 // Trace is the stories of one choice of rows, strategy by strategy.
