@@ -110,6 +110,9 @@ func TestConcurrentReplays(t *testing.T) {
 	s.Job.State = "pebble"
 	options := lab.Options{Causes: scenarios.Causes, Replays: 2, SpillAt: 100,
 		OpenState: func() (sim.Cold, error) { return pebble.Open("") }}
+	if testing.Short() { // as under the race detector
+		options.Causes, options.Replays = []string{"interleaving", "restart", "batches", "parallelism"}, 1
+	}
 	one := marshalled(t, run(t, s, options))
 	runtime.GOMAXPROCS(4)
 	sameText(t, "on four processors", marshalled(t, run(t, s, options)), one)
