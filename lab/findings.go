@@ -96,7 +96,7 @@ func auditFindings(s *results.Strategy) []string {
 		if a == nil {
 			continue
 		}
-		runs := counted(a.Runs, "run")
+		runs := results.FormatNumber(a.Runs, "run")
 		switch {
 		case a.Runs == 0: // it tells nothing
 		case a.Found == 0:
@@ -118,12 +118,4 @@ func auditFindings(s *results.Strategy) []string {
 		}
 	}
 	return notes
-}
-
-// counted is a number of things.
-func counted(n int64, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return results.FormatCount(n) + " " + thing
 }

@@ -141,7 +141,7 @@ func sparkFindings(s *results.Strategy, plan strategies.Plan, job results.Job) [
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	spark := s.Spark
 	if rows := spark.RowsTotal; rows.End > 0 && spark.RowsRemoved == 0 {
-		trend := fmt.Sprintf("numRowsTotal only rises: %s at the end", counted(rows.End, "key"))
+		trend := fmt.Sprintf("numRowsTotal only rises: %s at the end", results.FormatNumber(rows.End, "key"))
 		if rows.PerHour > 0 {
 			trend += fmt.Sprintf(", %s more each hour", count(rows.PerHour))
 		}
@@ -159,7 +159,7 @@ func sparkFindings(s *results.Strategy, plan strategies.Plan, job results.Job) [
 	}
 	if failures > spark.Reruns && s.Failed == "" {
 		note("of %s of the sink %s struck a batch: the others came at the same batch, or after the last one",
-			counted(failures, "failure"), count(spark.Reruns))
+			results.FormatNumber(failures, "failure"), count(spark.Reruns))
 	}
 	still, each := spark.Standstill, job.Spark.Trigger != scenarios.AvailableNow
 	if each && still.RowsTotal > 0 && still.Millis >= max(10*job.Spark.TriggerMS, 60_000) {

@@ -143,7 +143,7 @@ func strategyLines(c *compare.Comparison, s compare.Strategy, all bool) string {
 	}
 	text += t.String()
 	if more > 0 {
-		text += fmt.Sprintf("  and %s that differ: --all lists them\n", plural(int64(more), "more metric"))
+		text += fmt.Sprintf("  and %s that differ: --all lists them\n", results.FormatNumber(int64(more), "more metric"))
 	}
 	return text
 }

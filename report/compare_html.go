@@ -44,9 +44,9 @@ func CompareHTML(w io.Writer, c *compare.Comparison) error {
 	p := comparePage{Comparison: c, Title: list(names), Style: template.CSS(pageStyle)}
 	switch n := int64(len(c.Flips)); {
 	case n > 0:
-		p.Answer = plural(n, "verdict") + " flipped"
+		p.Answer = results.FormatNumber(n, "verdict") + " flipped"
 	case len(c.Strategies) > 0:
-		p.Answer = "No verdict flipped; " + plural(int64(len(c.Strategies)), "strategy") + " changed in numbers"
+		p.Answer = "No verdict flipped; " + results.FormatNumber(int64(len(c.Strategies)), "strategy") + " changed in numbers"
 		p.Answer = strings.Replace(p.Answer, "strategys", "strategies", 1)
 	default:
 		p.Answer = "No difference"
@@ -64,7 +64,7 @@ func CompareHTML(w io.Writer, c *compare.Comparison) error {
 				headline++
 			}
 		}
-		x.Lead = fmt.Sprintf("%s of %s that differ", plural(int64(headline), "headline metric"), count(int64(len(s.Metrics))))
+		x.Lead = fmt.Sprintf("%s of %s that differ", results.FormatNumber(int64(headline), "headline metric"), count(int64(len(s.Metrics))))
 		p.Strategies = append(p.Strategies, x)
 	}
 	var b bytes.Buffer

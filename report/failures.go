@@ -35,7 +35,7 @@ func outageLine(o results.Outage) string {
 	}
 	return fmt.Sprintf("At %s the job crashed; it was down for %s and %s: %s were read again, among %s that waited. "+
 		"It had caught up %s after the restart, and %s.", offset(o.CrashMS), millis(o.RestartMS-o.CrashMS), back,
-		plural(o.RowsAgain, "row"), count(o.RowsWaiting), millis(o.CaughtUpMS-o.RestartMS), watermark)
+		results.FormatNumber(o.RowsAgain, "row"), count(o.RowsWaiting), millis(o.CaughtUpMS-o.RestartMS), watermark)
 }
 
 // failing are the strategies whose job had failures.

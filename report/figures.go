@@ -263,12 +263,12 @@ func changelogFigure(all []*results.Strategy) figure {
 		if s.AppendOnlyViol == 0 || s.Undeclared > 0 {
 			return ""
 		}
-		return plural(s.AppendOnlyViol, "change")
+		return results.FormatNumber(s.AppendOnlyViol, "change")
 	}), newMarker("undeclared changes", loss, all, func(s *results.Strategy) string {
 		if s.Undeclared == 0 {
 			return ""
 		}
-		return plural(s.Undeclared, "change")
+		return results.FormatNumber(s.Undeclared, "change")
 	}))}
 	f.Data = changelogData(all)
 	return f
@@ -366,7 +366,7 @@ func arrivalFigure(w results.Workload) figure {
 	behind := byCount(farthest)
 	if len(behind) == 0 {
 		f.See = fmt.Sprintf("Each of the %s looked at arrives at its own event time: none is behind, so there is nothing "+
-			"to draw.", plural(int64(len(w.Arrivals)), "row"))
+			"to draw.", results.FormatNumber(int64(len(w.Arrivals)), "row"))
 		return f
 	}
 	var origins []string

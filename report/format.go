@@ -80,11 +80,3 @@ func percent(part, whole int64) string {
 	}
 	return ratio(float64(part) / float64(whole))
 }
-
-// plural writes n and its noun: 1 row, 2 rows.
-func plural(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return count(n) + " " + noun
-}

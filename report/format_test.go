@@ -3,6 +3,8 @@ package report
 import (
 	"math"
 	"testing"
+
+	"deduplab/results"
 )
 
 func TestNumbers(t *testing.T) {
@@ -23,8 +25,8 @@ func TestNumbers(t *testing.T) {
 		{percent(59_012, 347_012), "17 %"},
 		{percent(195, 347_012), "0.056 %"},
 		{percent(1, 0), "0 %"},
-		{plural(1, "row"), "1 row"},
-		{plural(1200, "row"), "1,200 rows"},
+		{results.FormatNumber(1, "row"), "1 row"},
+		{results.FormatNumber(1200, "row"), "1,200 rows"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)

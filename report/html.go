@@ -227,7 +227,7 @@ func streamFacts(run *results.Run) []fact {
 	if !w.Labelled {
 		copies = "by key: the trace has no labels"
 	}
-	rows := "in " + plural(int64(w.Partitions), "partition")
+	rows := "in " + results.FormatNumber(int64(w.Partitions), "partition")
 	if w.Skipped > 0 {
 		rows += fmt.Sprintf("; %s more left out, which could not be read", count(w.Skipped))
 	}
@@ -244,7 +244,7 @@ func streamFacts(run *results.Run) []fact {
 func jobFacts(j results.Job) []fact {
 	batch, size := "off", ""
 	if j.MiniBatchMS > 0 {
-		batch, size = millis(j.MiniBatchMS), "or "+plural(int64(j.MiniBatchSize), "row")
+		batch, size = millis(j.MiniBatchMS), "or "+results.FormatNumber(int64(j.MiniBatchSize), "row")
 	}
 	facts := []fact{
 		{"Flink", j.Flink, "", ""},
@@ -259,7 +259,7 @@ func jobFacts(j results.Job) []fact {
 		{"delivery", j.Delivery, "", ""},
 		{"sink", j.Sink, "", ""},
 		{"state", j.State, "", ""},
-		{"skew", plural(int64(j.Skew), "row"), "the lead of a partition when interleaved anew", ""},
+		{"skew", results.FormatNumber(int64(j.Skew), "row"), "the lead of a partition when interleaved anew", ""},
 		{"catch-up rate", count(j.CatchUpRate) + "/s", "rows of a reader in a backlog", ""},
 	}
 	if j.RetentionMS > 0 {
@@ -283,12 +283,12 @@ func sparkFacts(s *results.SparkJob) []fact {
 		trigger = "when the one before has ended"
 	}
 	if s.MaxRows > 0 {
-		most = "at most " + plural(int64(s.MaxRows), "row")
+		most = "at most " + results.FormatNumber(int64(s.MaxRows), "row")
 	}
 	if s.BatchCostMS > 0 || s.CostRowsPerSecond > 0 {
 		cost = millis(s.BatchCostMS)
 		if s.CostRowsPerSecond > 0 {
-			cost += " and 1 s for " + plural(s.CostRowsPerSecond, "row")
+			cost += " and 1 s for " + results.FormatNumber(s.CostRowsPerSecond, "row")
 		}
 	}
 	noData, policy := "off", ""

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"deduplab/measure"
+	"deduplab/results"
 	"deduplab/stream"
 )
 
@@ -124,7 +125,7 @@ func measureAnswer(r *measure.Report) string {
 func measureFacts(r *measure.Report) []fact {
 	k := &r.Keys[0]
 	facts := []fact{
-		{"rows", n(r.Rows), "in " + plural(int64(len(r.Partitions)), "partition"), ""},
+		{"rows", n(r.Rows), "in " + results.FormatNumber(int64(len(r.Partitions)), "partition"), ""},
 		{"distinct", n(k.Distinct), "by " + keyName(k.Key), ""},
 		{"copies", n(k.Copies), percent(int64(k.Copies), int64(r.Rows)) + " of the rows", "copy"},
 		{"covered", r.Span.String(), r.From[:min(10, len(r.From))] + " to " + r.To[:min(10, len(r.To))], ""},

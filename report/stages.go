@@ -83,7 +83,7 @@ func (s section) StagesSee() string {
 		st := &s.Stages[i]
 		if r := st.Read; r != nil && st.Audit == nil {
 			parts = append(parts, fmt.Sprintf("A batch of %s is joined with up to %s in %s of the table.", st.Name,
-				plural(r.RowsMax, "row"), plural(r.PartitionsMax, "date partition")))
+				results.FormatNumber(r.RowsMax, "row"), results.FormatNumber(r.PartitionsMax, "date partition")))
 		}
 		if whole, first := st.ShuffleBytesWholeRow, st.ShuffleBytesKeyFirst; whole > 0 && st.Audit == nil {
 			parts = append(parts, fmt.Sprintf("Shuffled to %s are %s as whole rows, and %s with the key and the event time first.",

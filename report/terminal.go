@@ -111,7 +111,7 @@ func skipped(w results.Workload) string {
 	if w.Skipped == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s of the trace could not be read and left out:", plural(w.Skipped, "row"))
+	text := fmt.Sprintf("%s of the trace could not be read and left out:", results.FormatNumber(w.Skipped, "row"))
 	var b strings.Builder
 	b.WriteString("\n" + wrap("", text, lineWidth))
 	const shown = 3

@@ -76,6 +76,14 @@ func FormatShare(x float64) string {
 	return strconv.FormatFloat(p, 'g', 2, 64) + " %"
 }
 
+// FormatNumber writes a number of things: 1 row, 2 rows.
+func FormatNumber(n int64, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return FormatCount(n) + " " + thing
+}
+
 // FormatList joins words as a sentence does: a, b and c.
 func FormatList(words []string) string {
 	if len(words) < 2 {

@@ -137,31 +137,14 @@ func (o *checkOptions) write(r *check.Report, stdout, stderr io.Writer) error {
 
 // checkFiles lists the YAML files that the arguments name, each once.
 func checkFiles(args []string) ([]string, error) {
-	var paths []string
-	seen := map[string]bool{}
-	for _, arg := range args {
-		before := len(seen)
-		err := filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			if path != arg && (!isSemantics(path) || strings.HasPrefix(d.Name(), "_")) {
-				return nil
-			}
-			if !seen[path] {
-				seen[path] = true
-				paths = append(paths, filepath.ToSlash(path))
-			}
-			return nil
+	paths, err := findFiles(args, "no scenario and no semantics test in it: expected .yaml files",
+		func(path string) (bool, error) {
+			return isSemantics(path) && !strings.HasPrefix(filepath.Base(path), "_"), nil
 		})
-		if err != nil {
-			return nil, err
-		}
-		if len(seen) == before && !seen[arg] {
-			return nil, fmt.Errorf("%s: no scenario and no semantics test in it: expected .yaml files", arg)
-		}
+	for i, path := range paths {
+		paths[i] = filepath.ToSlash(path)
 	}
-	return paths, nil
+	return paths, err
 }
 
 // checkedFile is a file that is to be checked: a scenario or tests.

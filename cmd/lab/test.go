@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -138,34 +137,7 @@ func isTest(path string) (bool, error) {
 
 // testFiles lists the files of tests that the arguments name, each once.
 func testFiles(args []string) ([]string, error) {
-	var files []string
-	seen := map[string]bool{}
-	for _, arg := range args {
-		found := false
-		err := filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			if path != arg {
-				if ok, err := isTest(path); !ok || err != nil {
-					return err
-				}
-			}
-			found = true
-			if !seen[path] {
-				seen[path] = true
-				files = append(files, path)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		if !found {
-			return nil, fmt.Errorf("%s: no test and no recorded case in it: expected .yaml or .json files", arg)
-		}
-	}
-	return files, nil
+	return findFiles(args, "no test and no recorded case in it: expected .yaml or .json files", isTest)
 }
 
 // invalidFiles is all that is wrong with files.
